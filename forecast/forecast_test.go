@@ -445,3 +445,36 @@ func TestExplained(t *testing.T) {
 	assert.Contains(t, story, "Foreseen")
 	assert.Contains(t, story, "Daily expected=")
 }
+
+// TestRegressionReplicasThatStartForAJumpStay: while replicas start for today's jump at nine, one takes a fourth more from 8:54 on, as a
+// capacity that was learned does. One of eight was taken away before the jump. They are kept until it is over.
+func TestRegressionReplicasThatStartForAJumpStay(t *testing.T) {
+	jump := func(at time.Time) float64 {
+		if hour := at.Hour(); hour >= 9 && hour < 17 {
+			return 80
+		}
+		return 20
+	}
+	now, nine := time.Time{}, day(4).Add(9*time.Hour)
+	takes := func(obs *scaling.Observation, d *scaling.Decision) (scaling.Reading, float64) {
+		demand, each := source(10)(obs, d)
+		if now.Before(nine.Add(-6 * time.Minute)) {
+			return demand, each
+		}
+		return demand, 1.25 * each
+	}
+	c := minuteConfig(nil)
+	p, err := forecast.New(scaling.New(follower(40)), takes, c, history(day(0), day(4), jump)...)
+	require.NoError(t, err)
+	early, late := int32(100), int32(0)
+	drive(t, p, day(4), nine.Add(40*time.Minute), always(jump), func(at time.Time, d *scaling.Decision) {
+		switch now = at.Add(time.Minute); {
+		case !at.Before(nine.Add(-7*time.Minute)) && at.Before(nine):
+			early = min(early, d.Replicas)
+		case !at.Before(nine.Add(30 * time.Minute)):
+			late = max(late, d.Replicas)
+		}
+	})
+	assert.Equal(t, int32(8), early)
+	assert.Equal(t, int32(7), late)
+}

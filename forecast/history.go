@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inferscale/inferscale/internal/printable"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -27,6 +29,9 @@ func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.L
 
 // Unwrap returns what is wrong.
 func (e *LineError) Unwrap() error { return e.Err }
+
+// mostShown is how many bytes of a value an error shows.
+const mostShown = 80
 
 // header is the first line of a history.
 const header = "time,demand"
@@ -53,27 +58,30 @@ func Read(r io.Reader, file string) ([]Sample, error) {
 		text := strings.TrimSuffix(lines.Text(), "\r")
 		if line == 1 {
 			if text = strings.TrimPrefix(text, "\ufeff"); text != header { // spreadsheets begin a file so
-				return nil, wrong("header", text, "must be "+header)
+				return nil, wrong("header", printable.Cut(text, mostShown), "must be "+header)
 			}
 			continue
 		}
 		at, demand, ok := strings.Cut(text, ",")
 		if !ok || strings.Contains(demand, ",") {
-			return nil, wrong("line", text, "must have two columns, "+header)
+			return nil, wrong("line", printable.Cut(text, mostShown), "must have two columns, "+header)
 		}
 		var x Sample
 		var err error
 		if x.At, err = time.Parse(time.RFC3339, at); err != nil {
-			return nil, wrong("time", at, "must be a time as 2026-03-01T00:05:00+01:00")
+			return nil, wrong("time", printable.Cut(at, mostShown), "must be a time as 2026-03-01T00:05:00+01:00")
+		}
+		if x.At.IsZero() {
+			return nil, wrong("time", printable.Cut(at, mostShown), "must not be the zero time")
 		}
 		if x.At.Nanosecond()%1e6 != 0 {
-			return nil, wrong("time", at, "must be of whole milliseconds")
+			return nil, wrong("time", printable.Cut(at, mostShown), "must be of whole milliseconds")
 		}
 		if len(all) > 0 && !x.At.After(all[len(all)-1].At) {
-			return nil, wrong("time", at, "must be after that of the line before")
+			return nil, wrong("time", printable.Cut(at, mostShown), "must be after that of the line before")
 		}
 		if x.Demand, err = strconv.ParseFloat(demand, 64); err != nil || !decimal(demand) || !(x.Demand >= 0 && x.Demand <= mostDemand) {
-			return nil, wrong("demand", demand, "must be a number from 0 to 1e15")
+			return nil, wrong("demand", printable.Cut(demand, mostShown), "must be a number from 0 to 1e15")
 		}
 		x.Demand = math.Abs(x.Demand) // of -0
 		if len(all) == MaxSamples {
@@ -82,7 +90,9 @@ func Read(r io.Reader, file string) ([]Sample, error) {
 		all = append(all, x)
 	}
 	line++
-	if err := lines.Err(); err != nil {
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, wrong("line", line, fmt.Sprintf("must be shorter than %d bytes", bufio.MaxScanTokenSize))
+	} else if err != nil {
 		return nil, &LineError{File: file, Line: line, Err: err}
 	}
 	if line == 1 {

@@ -55,6 +55,25 @@ func TestReadNamesLineFieldAndRule(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 }
 
+// TestRegressionReadSaysWhatIsWrongWithALongLine: of a file in one line it said "token too long", without field, value and rule; a field of
+// 60 KB was in the error in full; and the zero time was taken, which New refuses.
+func TestRegressionReadSaysWhatIsWrongWithALongLine(t *testing.T) {
+	long := strings.Repeat("x", 60_000)
+	for text, want := range map[string]string{
+		long + long: "h.csv:1: line: 1: must be shorter than 65536 bytes",
+		"time,demand\n2026-03-01T00:05:00Z,1\n" + long + long: "h.csv:3: line: 3: must be shorter than 65536 bytes",
+		"time,demand\n0001-01-01T00:00:00Z,1":                 `h.csv:2: time: "0001-01-01T00:00:00Z": must not be the zero time`,
+	} {
+		_, err := forecast.Read(strings.NewReader(text), "h.csv")
+		require.EqualError(t, err, want)
+	}
+	for _, text := range []string{long, "time,demand\n" + long, "time,demand\n" + long + ",1", "time,demand\n2026-03-01T00:05:00Z," + long} {
+		_, err := forecast.Read(strings.NewReader(text), "h.csv")
+		require.Error(t, err)
+		require.Less(t, len(err.Error()), 200)
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add("time,demand\n2026-03-01T00:05:00+01:00,212.5\n")
 	f.Fuzz(func(t *testing.T, text string) {

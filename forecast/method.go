@@ -48,30 +48,36 @@ type model struct {
 // ahead returns the lead in slots.
 func (m *model) ahead() int64 { return int64((m.lead + slot - 1) / slot) }
 
-// value returns the demand of slot n on the day that many days before, in multiples of the unit.
-func (m *model) value(s *State, n, before int64) (x float64, mark uint16, known bool) {
+// code returns the packed demand of slot n on the day that many days before, with both marks if it is not known.
+func (m *model) code(s *State, n, before int64) uint16 {
 	number, i := m.place(n)
-	d := s.find(number - before)
-	if d == nil {
-		return 0, silent | unsure, false
+	if d := s.find(number - before); d != nil {
+		if k := d.at(i); k&^marks != 0 {
+			return k
+		}
 	}
-	k := d.at(i)
-	if x, known = unpack(k); !known {
-		return 0, silent | unsure, false
-	}
-	return x, k & marks, true
+	return marks
+}
+
+// value returns the same in multiples of the unit.
+func (m *model) value(s *State, n, before int64) (x float64, mark uint16, known bool) {
+	k := m.code(s, n, before)
+	x, known = unpack(k)
+	return x, k & marks, known
 }
 
 // peak returns the highest demand of the slots from..to, that many days before, and how many of them are known.
 func (m *model) peak(s *State, from, to, before int64) (most float64, mark uint16, known int64) {
-	for k := from; k <= to; k++ {
-		x, marked, ok := m.value(s, k, before)
-		mark |= marked
-		if ok {
-			most = max(most, x)
+	highest := uint16(0)
+	for n := from; n <= to; n++ {
+		k := m.code(s, n, before)
+		mark |= k & marks
+		if k &^= marks; k > 0 {
+			highest = max(highest, k)
 			known++
 		}
 	}
+	most, _ = unpack(highest)
 	return most, mark, known
 }
 
@@ -89,12 +95,13 @@ func (m *model) lasts(s *State, level float64, n, before int64) bool {
 // earlier or later.
 type season struct {
 	peak    float64
+	rise    float64 // peak, if from now on that day has more than in the 30 min before, by more than the spare share; or 0
 	matches [2*dilation + 1]match
 }
 
 // A match is the demand of today and of another day in the slots that are compared.
 type match struct {
-	valid        bool
+	slots        int     // how many are known of the other day; 0 if too few
 	other        float64 // sum over the other day's slots
 	lower, upper float64 // sum over today's slots
 	open         bool    // the upper end of today's sum is not known
@@ -102,11 +109,11 @@ type match struct {
 	hasNext      bool
 }
 
-// expect returns the expected interval, and the ratio of its lower end to the other day's peak. now is today's demand in the present
-// slot, of which the share elapsed is over.
-func (x *season) expect(now *match, elapsed float64) (lower, upper, ratio float64) {
+// expect returns the lower end of what is expected, and its ratio to the other day's peak. now is today's demand in the present slot, of
+// which the share elapsed is over.
+func (x *season) expect(now *match, elapsed float64) (lower, ratio float64) {
 	ratio = x.nearest(now, elapsed, match.least)
-	return ratio * x.peak, x.nearest(now, elapsed, match.most) * x.peak, ratio
+	return ratio * x.peak, ratio
 }
 
 // nearest returns the ratio of today to the other day: that of no shift, or, within the spare share, the one that is nearest to 1 of all
@@ -119,7 +126,7 @@ func (x *season) nearest(now *match, elapsed float64, of func(match) float64) fl
 	}
 	least, most := ratio, ratio
 	for i := range all {
-		if all[i].valid {
+		if all[i].slots > 0 {
 			shifted := of(all[i].with(now, elapsed))
 			least, most = min(least, shifted), max(most, shifted)
 		}
@@ -166,24 +173,48 @@ type bunch struct {
 	n       int
 }
 
-// expect returns the quantile over the seasons of the lower and of the upper ends, and the ratio of the season with the
-// highest lower end.
-func (b *bunch) expect(s *State) (lower, upper, ratio float64) {
-	var lowers, uppers [mostOthers]float64
-	var now match
-	elapsed := 0.0
-	if s.Unit > 0 {
-		elapsed = s.At - float64(s.Now.Number)*slot
-		now = match{lower: s.Now.Lower / slot / s.Unit, upper: s.Now.Upper / slot / s.Unit, open: s.Now.Seen < elapsed-1}
-	}
+// expect returns the quantile over the seasons of the lower ends, and the ratio of the season with the highest one.
+func (b *bunch) expect(s *State) (lower, ratio float64) {
+	var lowers [mostOthers]float64
+	now, elapsed := s.present()
 	highest := -1.0
 	for i := range b.n {
 		var r float64
-		if lowers[i], uppers[i], r = b.seasons[i].expect(&now, elapsed/slot); lowers[i] > highest {
+		if lowers[i], r = b.seasons[i].expect(&now, elapsed); lowers[i] > highest {
 			highest, ratio = lowers[i], r
 		}
 	}
-	return quantileOf(lowers[:b.n]), quantileOf(uppers[:b.n]), ratio
+	return quantileOf(lowers[:b.n]), ratio
+}
+
+// most returns the quantile over the seasons of the upper ends.
+func (b *bunch) most(s *State) float64 {
+	var uppers [mostOthers]float64
+	now, elapsed := s.present()
+	for i := range b.n {
+		x := &b.seasons[i]
+		uppers[i] = x.nearest(&now, elapsed, match.most) * x.peak
+	}
+	return quantileOf(uppers[:b.n])
+}
+
+// present returns today's demand in the present slot, and the share of it that is over.
+func (s *State) present() (now match, elapsed float64) {
+	if s.Unit <= 0 {
+		return now, 0
+	}
+	elapsed = s.At - float64(s.Now.Number)*slot
+	now = match{lower: s.Now.Lower / slot / s.Unit, upper: s.Now.Upper / slot / s.Unit, open: s.Now.Seen < elapsed-1}
+	return now, elapsed / slot
+}
+
+// rise returns the quantile over the seasons of what they rise to.
+func (b *bunch) rise() float64 {
+	var rises [mostOthers]float64
+	for i := range b.n {
+		rises[i] = b.seasons[i].rise
+	}
+	return quantileOf(rises[:b.n])
 }
 
 // quantileOf returns the quantile of a few values, interpolated between the two nearest. It sorts the values.

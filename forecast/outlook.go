@@ -85,7 +85,11 @@ func (m *model) season(s *State, n, from, to, before int64, today func(int64) (l
 		return x, mark, false
 	}
 	x.matches, marked = m.compare(s, n, before, today)
-	return x, mark | marked, x.matches[dilation].valid
+	same := &x.matches[dilation]
+	if ahead, _, _ := m.peak(s, n+1, to, before); ahead*float64(same.slots) > (1+spare)*same.other {
+		x.rise = x.peak
+	}
+	return x, mark | marked, same.slots > 0
 }
 
 // compare compares the 30 min up to slot n today with the same on another day, and with those that are up to ten minutes earlier and
@@ -102,7 +106,6 @@ func (m *model) compare(s *State, n, before int64, today func(int64) (lower, upp
 			mark |= marked
 		}
 	}
-	var compared [len(all)]int
 	for k := range ratioSlots {
 		lower, upper, open := today(n - ratioSlots + 1 + int64(k))
 		for i := range all {
@@ -114,11 +117,13 @@ func (m *model) compare(s *State, n, before int64, today func(int64) (lower, upp
 			x.lower += lower
 			x.upper += upper
 			x.open = x.open || open
-			compared[i]++
+			x.slots++
 		}
 	}
 	for i := range all {
-		all[i].valid = compared[i] >= ratioSlots/2
+		if all[i].slots < ratioSlots/2 {
+			all[i].slots = 0
+		}
 		all[i].next, all[i].hasNext = others[ratioSlots+i].demand, others[ratioSlots+i].known
 	}
 	return all, mark
@@ -172,7 +177,7 @@ func (m *model) expected(s *State, method Method, n, upTo int64, today func(k in
 		if !ok {
 			continue
 		}
-		whole, _, ratio := x.expect(&match{}, 0)
+		whole, ratio := x.expect(&match{}, 0)
 		peaks[0][seen[0]] = whole
 		seen[0]++
 		onTime, _, slots := m.peak(s, n+1, upTo, before)

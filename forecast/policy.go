@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -17,7 +18,8 @@ const (
 	Foreseen scaling.Code = "Foreseen expected, each, ratio, lead:s"
 	// PartlyForeseen is the same forecast, made from data of which a part is not fully known.
 	PartlyForeseen scaling.Code = "PartlyForeseen expected, each, ratio, lead:s"
-	// Kept does not remove replicas that the unknown part of today's demand may need.
+	// Kept does not remove replicas that the unknown part of today's demand may need, nor, while the demand of other days rises, those that
+	// it would need if today were as large, and a replica took as little, as at any time within the lead and ten minutes, less a tenth.
 	Kept scaling.Code = "Kept from < floor"
 	// Unscored makes no forecast: too few slots were backtested.
 	Unscored scaling.Code = "Unscored scored < needed"
@@ -49,9 +51,17 @@ func New(base scaling.Policy, source Source, c Config, past ...Sample) (scaling.
 	e.Check(source != nil, "source", nil, "must be set")
 	e.Add(c.Validate())
 	for i, x := range past {
-		e.Add(x.validate(fmt.Sprintf("past[%d]", i)))
-		if i > 0 {
-			e.Check(past[i-1].At.Before(x.At), fmt.Sprintf("past[%d].at", i), x.At, "must be after the one before")
+		wrong := func(field string, value any, rule string) {
+			e.Check(false, fmt.Sprintf("past[%d].%s", i, field), value, rule)
+		}
+		if x.At.IsZero() {
+			wrong("at", x.At, "must be set")
+		}
+		if !(x.Demand >= 0 && x.Demand <= mostDemand) {
+			wrong("demand", x.Demand, "must be a number from 0 to 1e15")
+		}
+		if i > 0 && !past[i-1].At.Before(x.At) {
+			wrong("at", x.At, "must be after the one before")
 		}
 	}
 	if err := e.Err(); err != nil {
@@ -65,13 +75,6 @@ func New(base scaling.Policy, source Source, c Config, past ...Sample) (scaling.
 	}
 	f.fresh = f.state.clone()
 	return f, nil
-}
-
-func (x *Sample) validate(field string) error {
-	var e scaling.FieldErrors
-	e.Check(!x.At.IsZero(), field+".at", x.At, "must be set")
-	e.Check(x.Demand >= 0 && x.Demand <= mostDemand, field+".demand", x.Demand, "must be a number from 0 to 1e15")
-	return e.Err()
 }
 
 // floor is a Policy: a base policy and the forecast.
@@ -145,20 +148,24 @@ func (f *floor) raise(d *scaling.Decision, known bool, each float64) {
 		f.excuse(d)
 		return
 	}
-	lower, upper, ratio := o.bunch.expect(s)
+	lower, ratio := o.bunch.expect(s)
 	if !known || o.doubted || s.Now.Seen == 0 && len(s.Past) == 0 {
 		lower = 0
 	}
-	lower, upper = lower*s.Unit, upper*s.Unit
+	lower *= s.Unit
 	code := Foreseen
 	if o.marks|s.marks() != 0 {
 		code = PartlyForeseen
 	}
 	least, subject := f.model.config.count(lower, each), o.method.String()
 	d.NextBy(time.UnixMilli(int64(math.Ceil(f.until * 1000))))
+	if lower > 0 {
+		s.Now.Asked = max(s.Now.Asked, min(ratio/each, math.MaxFloat64))
+	}
 	keep := int32(math.MinInt32)
 	if d.Replicas < d.From {
-		keep = min(d.From, f.model.config.count(upper, each))
+		asked := s.asked(f.model.lead+dilation*slot) / (1 + spare)
+		keep = min(d.From, max(f.model.config.count(o.bunch.most(s)*s.Unit, each), f.model.config.count(o.bunch.rise()*s.Unit*asked, 1)))
 	}
 	if d.Replicas >= max(least, keep) {
 		d.Consider(least, code, subject, lower, each, ratio, o.lead)
@@ -259,10 +266,17 @@ func (f *floor) Snapshot() (restore func() error, err error) {
 // The state of base alone, which it stored before it had a floor, is restored, too: the floor then begins anew.
 func (f *floor) UnmarshalJSON(data []byte) error {
 	var of scaling.Kind
-	if json.Unmarshal(data, &of) == nil && of.Name != "" && of.Name != kind().Name && f.base.UnmarshalJSON(data) == nil {
-		f.envelope, f.state, f.lift, f.outlook, f.until = scaling.Envelope{}, f.fresh.clone(), lift{}, outlook{}, 0
-		f.learn()
-		return nil
+	if json.Unmarshal(data, &of) == nil && of.Name != "" && of.Name != kind().Name {
+		err := f.base.UnmarshalJSON(data)
+		if err == nil {
+			f.envelope, f.state, f.lift, f.outlook, f.until = scaling.Envelope{}, f.fresh.clone(), lift{}, outlook{}, 0
+			f.learn()
+			return nil
+		}
+		if !errors.Is(err, scaling.ErrOtherState) { // it is base's, and base says what is wrong with it
+			_ = f.envelope.Open(kind(), data, f.load) // keeps it as refused
+			return err
+		}
 	}
 	return f.envelope.Open(kind(), data, f.load)
 }

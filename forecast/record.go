@@ -85,12 +85,28 @@ func (m *model) see(s *State, at, gap float64, a amount) {
 	s.At = at
 }
 
-// turnTo starts recording at a time: at the first call, or after the clock went back. It discards the last 30 min.
+// turnTo starts recording at a time: at the first call, or after the clock went back. Of the last 30 min it keeps what was before that time.
 func (m *model) turnTo(s *State, at float64, n int64) {
-	s.Set, s.At, s.Now, s.Past = true, at, Slot{Number: n}, s.Past[:0]
+	now := Slot{Number: n}
+	for _, x := range append(s.Past, s.Now) {
+		if s.Set && x.Number == n {
+			now = x.first(at - float64(n)*slot)
+		}
+	}
+	s.Past = slices.DeleteFunc(s.Past, func(x Slot) bool { return !s.Set || x.Number >= n })
+	s.Set, s.At, s.Now = true, at, now
 	for i := range s.Rises {
 		s.Rises[i].At = min(s.Rises[i].At, at)
 	}
+}
+
+// first returns what a slot has of its first seconds, as if its demand had been the same throughout.
+func (x Slot) first(seconds float64) Slot {
+	if x.Seen > seconds {
+		share := seconds / x.Seen
+		x.Lower, x.Upper, x.Seen = x.Lower*share, x.Upper*share, seconds
+	}
+	return x
 }
 
 // add adds a demand that stood for so many seconds.

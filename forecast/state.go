@@ -38,6 +38,8 @@ type Slot struct {
 	Upper  float64 `json:"u,omitempty"`
 	Seen   float64 `json:"s,omitempty"` // seconds of it for which a demand was known
 	Marks  uint16  `json:"m,omitempty"` // what was not fully known, see silent and unsure
+	// Asked is the most that forecasts asked for in it: replicas for each of other days' demand.
+	Asked float64 `json:"a,omitempty"`
 }
 
 // A Day is the demand of a local day: two bytes for each slot by the clock, see pack.
@@ -130,7 +132,7 @@ func unpack(k uint16) (float64, bool) {
 	case 1:
 		return 0, true
 	}
-	return math.Ldexp(0.5+float64(k%256)/512, int(k/256)-31), true
+	return math.Float64frombits(uint64(k)<<44 + (1022-31)<<52), true // its bits are those of a float64's exponent and fraction
 }
 
 func (d *Day) at(i int) uint16 { return uint16(d.Slots[2*i]) | uint16(d.Slots[2*i+1])<<8 }
@@ -148,6 +150,17 @@ func (d *Day) put(i int, k uint16) {
 	old := d.at(i)
 	k = max(k&^marks, old&^marks) | (k|old)&marks
 	d.Slots[2*i], d.Slots[2*i+1] = byte(k), byte(k>>8)
+}
+
+// asked returns the most that forecasts asked for within so many seconds, at most half an hour: replicas for each of other days' demand.
+func (s *State) asked(within float64) float64 {
+	most := s.Now.Asked
+	for i := range s.Past {
+		if x := &s.Past[i]; float64(x.Number+1)*slot > s.At-within {
+			most = max(most, x.Asked)
+		}
+	}
+	return most
 }
 
 // clone returns a copy that shares no memory.
@@ -190,7 +203,7 @@ func (s State) Validate() error {
 
 func (s *Slot) valid() bool {
 	const most = mostDemand * (slot + 1)
-	return number(s.Lower) && number(s.Upper) && s.Lower <= most && s.Upper <= most && s.Seen >= 0 && s.Seen <= slot+1
+	return number(s.Lower) && number(s.Upper) && number(s.Asked) && s.Lower <= most && s.Upper <= most && s.Seen >= 0 && s.Seen <= slot+1
 }
 
 func number(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }

@@ -64,6 +64,24 @@ func TestRegressionTheStateOfBaseAloneIsRead(t *testing.T) {
 	}
 }
 
+// TestRegressionARefusedStateOfBaseSaysWhy: of a state of base alone that is newer, or damaged, it was said that it is of another kind of
+// policy.
+func TestRegressionARefusedStateOfBaseSaysWhy(t *testing.T) {
+	p := policyOf(t, configOf(nil))
+	for state, want := range map[string]string{
+		`{"kind":"follower","version":2,"state":{}}`:      "state of follower version 2 refused by policy follower version 1: state was written by a newer version",
+		`{"kind":"follower","version":1,"state":{"a":1}}`: `state of follower version 1 refused by policy follower version 1: json: unknown field "a"`,
+		`{"kind":"realtime","version":1,"state":{}}`:      "state of realtime version 1 refused by policy forecast version 1: state is of another kind of policy",
+	} {
+		require.EqualError(t, p.UnmarshalJSON([]byte(state)), want)
+		d := p.Decide(day(2), scaling.Observation{SpecReplicas: 2})
+		require.Equal(t, scaling.StateRefused, d.Code())
+		kept, err := p.MarshalJSON()
+		require.NoError(t, err)
+		require.JSONEq(t, state, string(kept))
+	}
+}
+
 // TestMethodsHaveNames: a number that is no method has a name, too, as those of all other packages.
 func TestMethodsHaveNames(t *testing.T) {
 	for m, want := range map[forecast.Method]string{forecast.Daily: "Daily", forecast.Weekly: "Weekly", 9: "Method(9)", -1: "Method(-1)"} {

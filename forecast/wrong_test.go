@@ -144,3 +144,51 @@ func TestRegressionAJumpAtTheMinuteIsNotUnlike(t *testing.T) {
 		})
 	}
 }
+
+// TestRegressionAClockThatStepsBackKeepsTheLastHalfHour: after a step of ten milliseconds, or a year, back to the right time, nothing was
+// known of today but that it may be half of other days, and a jump found half of its replicas.
+func TestRegressionAClockThatStepsBackKeepsTheLastHalfHour(t *testing.T) {
+	jump := func(at time.Time) float64 {
+		if h := at.Hour(); h < 8 || h >= 18 {
+			return 20
+		}
+		return 200
+	}
+	before := func(at time.Time) float64 { return jump(at.Add(-time.Second)) } // a row has what was since the last
+	begin := day(4).Add(7*time.Hour + 46*time.Minute)
+	morning := func(wrong time.Duration) (counts []int32) {
+		p := policyOf(t, minuteConfig(nil), history(day(0), day(4), before)...)
+		drive(t, p, day(4), begin, always(jump), nil)
+		if wrong != 0 {
+			p.Decide(begin.Add(wrong-time.Minute), scaling.Observation{SpecReplicas: 2, ReadyReplicas: 2, Readings: []scaling.Reading{scaling.Exactly(metric, 20)}})
+		}
+		drive(t, p, begin, begin.Add(20*time.Minute), always(jump), func(_ time.Time, d *scaling.Decision) { counts = append(counts, d.Replicas) })
+		return counts
+	}
+	want := morning(0)
+	require.Contains(t, want[:14], int32(20))
+	for _, wrong := range []time.Duration{-10 * time.Millisecond, -90 * time.Second, -4 * time.Minute, 365 * 24 * time.Hour} {
+		require.Equal(t, want, morning(wrong), wrong)
+	}
+}
+
+// TestWhatPassesTwiceCountsOnce: a clock that goes back each minute makes no demand larger.
+func TestWhatPassesTwiceCountsOnce(t *testing.T) {
+	p := policyOf(t, minuteConfig(nil))
+	obs := scaling.Observation{SpecReplicas: 2, ReadyReplicas: 2, Readings: []scaling.Reading{scaling.Exactly(metric, 20)}}
+	for at := day(0); at.Before(day(0).Add(2 * time.Hour)); at = at.Add(time.Minute) {
+		p.Decide(at, obs)
+		p.Decide(at.Add(-50*time.Second), obs)
+		data, err := p.MarshalJSON()
+		require.NoError(t, err)
+		require.NoError(t, policyOf(t, minuteConfig(nil)).UnmarshalJSON(data))
+		var s struct {
+			State struct{ Memory forecast.State }
+		}
+		require.NoError(t, json.Unmarshal(data, &s))
+		for _, x := range append(s.State.Memory.Past, s.State.Memory.Now) {
+			require.InDelta(t, 20*x.Seen, x.Lower, 1e-6)
+			require.LessOrEqual(t, x.Seen, 300.0)
+		}
+	}
+}
