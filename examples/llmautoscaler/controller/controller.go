@@ -143,12 +143,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		c.forget(request.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	bounded, cancel := context.WithTimeout(ctx, longestRound)
-	r, err := c.runner(bounded, las)
-	cancel()
-	if err != nil {
-		return reconcile.Result{}, err
-	}
+	r := c.runner(las)
 	every := las.Spec.Interval()
 	if wait := r.due.Sub(c.config.Now()); wait > 0 && wait <= max(every, leastWait) { // it is more where the clock was set back
 		return reconcile.Result{RequeueAfter: wait}, nil
@@ -166,26 +161,19 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 // runner returns what runs an object: what there is, unless the spec has changed, or something new.
-func (c *Controller) runner(ctx context.Context, las *stored.LLMAutoScaler) (*runner, error) {
+func (c *Controller) runner(las *stored.LLMAutoScaler) *runner {
 	key := client.ObjectKeyFromObject(las)
 	c.mu.Lock()
 	old := c.runners[key]
 	c.mu.Unlock()
 	if old != nil && old.uid == las.UID && old.generation == las.Generation {
-		return old, nil
+		return old
 	}
 	r := &runner{controller: c, namespace: las.Namespace, uid: las.UID, generation: las.Generation, target: IndexKey(Target(&las.LLMAutoScaler)), status: las.Status.DeepCopy(), scaled: las.Status.LastScaleTime.DeepCopy(), unread: las.StatusErr != nil}
 	if d := las.Status.LastDecision; d != nil && d.Time != nil {
 		r.written = d.Time.Time
 	}
-	if old != nil && old.uid == las.UID && old.loop != nil {
-		if err := old.loop.Flush(ctx); err != nil {
-			c.config.Logger.Warn("state not stored before a change of the spec", "namespace", las.Namespace, "name", las.Name, "error", err)
-		}
-	}
-	if err := r.build(ctx, las); err != nil {
-		return nil, err
-	}
+	r.build(las)
 	if old == nil {
 		r.due = c.first(&las.LLMAutoScaler)
 	} else if old.uid == las.UID {
@@ -211,7 +199,7 @@ func (c *Controller) runner(ctx context.Context, las *stored.LLMAutoScaler) (*ru
 		c.tenants[key.Namespace].objects++
 	}
 	c.runners[key] = r
-	return r, nil
+	return r
 }
 
 // first returns when an object that this process has not seen before is due: at once if it is new, and otherwise at a
@@ -264,19 +252,25 @@ func (c *Controller) Close() {
 	clear(c.tenants)
 }
 
-// rival returns the LLMAutoScaler that scales the same target and was there before, if there is one.
+// rival returns the LLMAutoScaler that scales the same target and was there before all others, if there is one. A cache lists them in
+// another order each time.
 func (c *Controller) rival(ctx context.Context, las *v1alpha1.LLMAutoScaler) (string, error) {
 	var all stored.LLMAutoScalerList
 	target := Target(las)
-	if err := c.config.Client.List(ctx, &all, client.InNamespace(las.Namespace), client.MatchingFields{TargetIndex: IndexKey(target)}); err != nil {
+	// Not copied, as only names and times are read: any number may have the target, each with a large spec.
+	if err := c.config.Client.List(ctx, &all, client.InNamespace(las.Namespace), client.MatchingFields{TargetIndex: IndexKey(target)}, client.UnsafeDisableDeepCopy); err != nil {
 		return "", fmt.Errorf("list LLMAutoScalers: %w", err)
 	}
+	first := las
 	for i := range all.Items {
-		if other := &all.Items[i]; Precedes(&other.LLMAutoScaler, las) {
-			return other.Name, nil
+		if other := &all.Items[i].LLMAutoScaler; Precedes(other, first) {
+			first = other
 		}
 	}
-	return "", nil
+	if first == las {
+		return "", nil
+	}
+	return first.Name, nil
 }
 
 // TargetIndex is the name of the index that has LLMAutoScalers by target.

@@ -43,6 +43,7 @@ type runner struct {
 	observer    *k8s.PodObserver
 	watchers    watchers
 	baselines   []byte // of counters and histograms, as the generation before remembered them
+	taken       bool   // the state of other algorithms was taken over, or there is none
 
 	due     time.Time
 	late    time.Duration                 // how late the round is, if that is more than an interval
@@ -55,17 +56,15 @@ type runner struct {
 	told    string                        // the trouble that an event was made of last
 }
 
-// build makes the plan. The error is one that may pass; a spec that is wrong stays so until it is changed.
-func (r *runner) build(ctx context.Context, las *stored.LLMAutoScaler) error {
+// build makes the plan. A spec that is wrong stays so until it is changed, and the status says so.
+func (r *runner) build(las *stored.LLMAutoScaler) {
 	if r.invalid = las.SpecErr; r.invalid != nil {
-		return nil //nolint:nilerr // it is kept, to be told in the status
+		return
 	}
 	if r.plan, r.invalid = build.With(las.Spec.Document(), func() capacity.Tuner { return r.controller.tunings.Tuner(r.namespace) }); r.invalid != nil {
-		return nil //nolint:nilerr // it is kept, to be told in the status
+		return
 	}
-	if err := r.takeState(ctx, &las.LLMAutoScaler); err != nil {
-		return err
-	}
+	r.taken = las.Generation == r.status.ObservedGeneration && len(r.others(las.Annotations)) == 0 // what the cache has may be old, but not so old
 	if len(las.Spec.Shadow) > 0 {
 		r.watchers = watchers{spec: las.Spec.Document(), raw: las.Spec.Shadows(), told: make(map[string]time.Time)}
 		r.begin()
@@ -73,7 +72,6 @@ func (r *runner) build(ctx context.Context, las *stored.LLMAutoScaler) error {
 			r.watchers.Resume(found(r.status))
 		}
 	}
-	return nil
 }
 
 // round does a round and returns how long to wait for the next.
@@ -111,6 +109,9 @@ func (r *runner) round(ctx context.Context, las *v1alpha1.LLMAutoScaler) (time.D
 		// The next round finds that the status is not what it should be, and writes it.
 		r.controller.config.Logger.Warn("status not written", "namespace", las.Namespace, "name", las.Name, "error", err)
 	}
+	if trouble != nil && trouble.reason == k8s.ReasonStateNotStored {
+		return 0, trouble.err // it is tried again soon, however long the interval
+	}
 	var wait time.Duration
 	r.due, wait = r.controller.wait(began, las.Spec.Interval(), outcome.Next)
 	return wait, nil
@@ -128,6 +129,10 @@ func (r *runner) ready(ctx context.Context, las *v1alpha1.LLMAutoScaler) *troubl
 		return notReady(ReasonCredentials, err)
 	}
 	if r.loop == nil {
+		// Until then there is no round: a loop that begins without a state has no cooldown.
+		if err := r.takeState(ctx, las); err != nil {
+			return notReady(k8s.ReasonStateNotStored, err)
+		}
 		if err := r.prepare(las); err != nil {
 			return notReady(ReasonInvalidSpec, err)
 		}

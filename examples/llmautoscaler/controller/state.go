@@ -6,9 +6,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,6 +23,7 @@ const (
 	statePrefix  = "state-"
 	dryRunSuffix = ".dry-run"
 	maxBaselines = 1 << 20 // of one object, for the moment between two generations
+	takes        = 3       // how often it is tried to take over a state while somebody else writes the object
 )
 
 // stateKey is the key of the state. Each layout has its own, as they cannot
@@ -41,9 +44,24 @@ func annotation(key string) string { return k8s.AnnotationPrefix + "/" + key }
 // they came back, and annotations have room for so much. The same goes for the state of a dry run that is over; that of
 // the real loop stays during one.
 func (r *runner) takeState(ctx context.Context, las *v1alpha1.LLMAutoScaler) error {
-	if las.Generation == r.status.ObservedGeneration && len(r.others(las.Annotations)) == 0 {
-		return nil // what the cache has may be old, but not so old
+	logger := r.controller.config.Logger.With("namespace", las.Namespace, "name", las.Name)
+	if r.former != nil {
+		if err := r.former.Flush(ctx); err != nil {
+			logger.Warn("state not stored before a change of the spec", "error", err)
+		}
 	}
+	var err error
+	for n := 0; !r.taken && n < takes; n++ {
+		if err = r.take(ctx, las, logger); err != nil && !apierrors.IsConflict(err) {
+			return err
+		}
+		r.taken = err == nil
+	}
+	return err
+}
+
+// take does so once.
+func (r *runner) take(ctx context.Context, las *v1alpha1.LLMAutoScaler, logger *slog.Logger) error {
 	resource := r.controller.config.Metadata.Resource(v1alpha1.GroupVersion().WithResource(v1alpha1.Resource)).Namespace(las.Namespace)
 	found, err := resource.Get(ctx, las.Name, metav1.GetOptions{})
 	if err != nil {
@@ -57,7 +75,6 @@ func (r *runner) takeState(ctx context.Context, las *v1alpha1.LLMAutoScaler) err
 	for _, key := range others {
 		values[key] = nil
 	}
-	logger := r.controller.config.Logger.With("namespace", las.Namespace, "name", las.Name)
 	if mine := annotation(stateKey(r.plan.Layout)); found.Annotations[mine] == "" {
 		for _, key := range others {
 			if strings.HasSuffix(key, dryRunSuffix) || found.Annotations[key] == "" {

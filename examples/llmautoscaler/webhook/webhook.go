@@ -107,7 +107,7 @@ func invalid(name string, problems field.ErrorList) error {
 func (v *Validator) taken(ctx context.Context, las *v1alpha1.LLMAutoScaler) (*field.Error, error) {
 	var all stored.LLMAutoScalerList
 	key := controller.IndexKey(controller.Target(las))
-	if err := v.Reader.List(ctx, &all, client.InNamespace(las.Namespace), client.MatchingFields{controller.TargetIndex: key}); err != nil {
+	if err := v.Reader.List(ctx, &all, client.InNamespace(las.Namespace), client.MatchingFields{controller.TargetIndex: key}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
 	for i := range all.Items {
