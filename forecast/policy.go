@@ -19,7 +19,7 @@ const (
 	// PartlyForeseen is the same forecast, made from data of which a part is not fully known.
 	PartlyForeseen scaling.Code = "PartlyForeseen expected, each, ratio, lead:s"
 	// Kept does not remove replicas that the unknown part of today's demand may need, nor, while the demand of other days rises, those that
-	// it would need if today were as large, and a replica took as little, as at any time within the lead and ten minutes, less a tenth.
+	// it would need if today were as large, and a replica took as little, as at any time within the lead, less a tenth.
 	Kept scaling.Code = "Kept from < floor"
 	// Unscored makes no forecast: too few slots were backtested.
 	Unscored scaling.Code = "Unscored scored < needed"
@@ -164,7 +164,7 @@ func (f *floor) raise(d *scaling.Decision, known bool, each float64) {
 	}
 	keep := int32(math.MinInt32)
 	if d.Replicas < d.From {
-		asked := s.asked(f.model.lead+dilation*slot) / (1 + spare)
+		asked := s.asked(f.model.lead) / (1 + spare)
 		keep = min(d.From, max(f.model.config.count(o.bunch.most(s)*s.Unit, each), f.model.config.count(o.bunch.rise()*s.Unit*asked, 1)))
 	}
 	if d.Replicas >= max(least, keep) {

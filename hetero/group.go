@@ -44,7 +44,7 @@ type Options struct {
 // The targets are the types, by name, in any order. If a part of the fleet is not observed, the total is unknown: unless
 // every type is there exactly once, and nothing else, all decisions are Unknown with the code Mismatched.
 //
-// It has no memory of its own, since each observation says where the replicas run. Its stored state is that of the total's
+// It stores nothing of its own, since each observation says where the replicas run. Its stored state is that of the total's
 // policy within the fleet's bounds, as scaling.Bounded stores it, with kind and version. It refuses and keeps a state that
 // cannot be used in the same way, and decides Unknown until it gets a good one.
 type Group struct {
@@ -56,6 +56,7 @@ type Group struct {
 	spec, full, want []int32
 	types            []int32 // the kind of each target
 	targets          []scaling.Decision
+	stood            []scaling.TargetObservation // the counts of each kind in the last round in which all were there
 }
 
 // NewGroup returns the Group that places the totals of a policy on a fleet, or the zero Group and an error with every rule
@@ -80,7 +81,7 @@ func NewGroup(total scaling.Policy, fleet *Fleet, options Options) (*Group, erro
 	return &Group{
 		fleet: fleet, total: bounded, options: options,
 		spec: make([]int32, n), full: make([]int32, 0, n), want: make([]int32, 0, n),
-		types: make([]int32, n), targets: make([]scaling.Decision, n),
+		types: make([]int32, n), targets: make([]scaling.Decision, n), stood: make([]scaling.TargetObservation, n),
 	}, nil
 }
 
@@ -97,17 +98,23 @@ func (g *Group) Decide(now time.Time, obs scaling.GroupObservation) scaling.Grou
 		return scaling.UnknownGroup(obs, scaling.NotConfigured)
 	}
 	if seen, n := g.match(obs.Targets), len(g.types); seen != n || len(obs.Targets) != n {
-		spec := int32(0)
+		spec, ready := int32(0), int32(0)
 		for i := range obs.Targets {
-			spec = scaling.Plus(spec, obs.Targets[i].SpecReplicas)
+			t := obs.Targets[i]
+			if n, ok := g.fleet.find(t.Name); t.Missing && ok {
+				t = g.stood[n] // fewer replicas than the remembered load is for would be a burst
+			}
+			spec, ready = scaling.Plus(spec, t.SpecReplicas), scaling.Plus(ready, t.ReadyReplicas)
 		}
-		g.total.Decide(now, scaling.Observation{SpecReplicas: spec}) // the policy gets the time, but no data
+		// The policy gets the time, but no data.
+		g.total.Decide(now, scaling.Observation{SpecReplicas: spec, ReadyReplicas: ready})
 		return scaling.UnknownGroup(obs, Mismatched, float64(seen), float64(n))
 	}
 	spec, ready, starting := int64(0), int64(0), false
 	for i := range obs.Targets {
 		t := &obs.Targets[i]
 		g.spec[g.fleet.kinds[g.types[i]].at] = t.SpecReplicas
+		g.stood[g.types[i]] = scaling.TargetObservation{SpecReplicas: t.SpecReplicas, ReadyReplicas: t.ReadyReplicas}
 		spec += int64(t.SpecReplicas)
 		ready += int64(t.ReadyReplicas)
 		// Not the sums: a type that stops has more ready replicas than were requested while another one starts.
@@ -138,9 +145,7 @@ func (g *Group) match(targets []scaling.TargetObservation) (seen int) {
 		t := &targets[i]
 		// Usually the types are in the same order as last time.
 		if t.Name != g.fleet.nameOf(g.types[i]) {
-			if n, ok := slices.BinarySearchFunc(g.fleet.kinds, t.Name, func(k kind, name string) int {
-				return cmp.Compare(g.fleet.config.Types[k.at].Name, name)
-			}); ok {
+			if n, ok := g.fleet.find(t.Name); ok {
 				g.types[i] = int32(n)
 			} else {
 				continue
@@ -152,6 +157,13 @@ func (g *Group) match(targets []scaling.TargetObservation) (seen int) {
 		}
 	}
 	return seen
+}
+
+// find returns the kind of a name.
+func (f *Fleet) find(name string) (at int, ok bool) {
+	return slices.BinarySearchFunc(f.kinds, name, func(k kind, name string) int {
+		return cmp.Compare(f.config.Types[k.at].Name, name)
+	})
 }
 
 // nameOf returns the name of a kind.
@@ -195,7 +207,14 @@ func (g *Group) MarshalJSON() ([]byte, error) { return g.policy().MarshalJSON() 
 func (g *Group) MarshalDurable() ([]byte, error) { return scaling.Durable(g.policy()) }
 
 // Snapshot returns a function that takes the group back to the state that it has now, see scaling.Snapshot.
-func (g *Group) Snapshot() (restore func() error, err error) { return scaling.Snapshot(g.policy()) }
+func (g *Group) Snapshot() (restore func() error, err error) {
+	stood := slices.Clone(g.stood)
+	back, err := scaling.Snapshot(g.policy())
+	return func() error {
+		copy(g.stood, stood)
+		return back()
+	}, err
+}
 
 // UnmarshalJSON restores what MarshalJSON returned.
 func (g *Group) UnmarshalJSON(data []byte) error { return g.policy().UnmarshalJSON(data) }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/inferscale/inferscale/hetero"
+	"github.com/inferscale/inferscale/proportional"
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
@@ -516,4 +517,59 @@ func TestRegressionAClockThatStepsBackExchangesNothing(t *testing.T) {
 			require.False(t, d.Acts(), "%s", d.Explain())
 		})
 	}
+}
+
+// TestRegressionAMissingTargetIsNoPanic: in a round in which a type was missing, the total's policy was told of the others alone, and that
+// none of their replicas was ready. It took the load that it remembered for a burst, and a fleet that could have shrunk was kept for a minute.
+func TestRegressionAMissingTargetIsNoPanic(t *testing.T) {
+	f := fleet(t, 2, hetero.Type{Name: "a", Cost: 10, Min: 1, Max: 20}, hetero.Type{Name: "b", Cost: 20, Min: 1, Max: 20})
+	for name, change := range map[string]func(*scaling.TargetObservation){
+		"nothing": func(*scaling.TargetObservation) {},
+		"missing": func(o *scaling.TargetObservation) { *o = scaling.TargetObservation{Name: o.Name, Missing: true} },
+		"renamed": func(o *scaling.TargetObservation) { o.Name = "c" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := proportional.New(proportional.KPA(f.Bounds(), proportional.Metric{Name: "queue", Target: 10}))
+			require.NoError(t, err)
+			g, err := hetero.NewGroup(scaling.New(s), f, hetero.Options{})
+			require.NoError(t, err)
+			now := start
+			round := func(load float64, change func(*scaling.TargetObservation)) scaling.GroupDecision {
+				now = now.Add(2 * time.Second)
+				obs := scaling.GroupObservation{
+					Targets:  []scaling.TargetObservation{{Name: "a", SpecReplicas: 10, ReadyReplicas: 10}, {Name: "b", SpecReplicas: 4, ReadyReplicas: 4}},
+					Readings: []scaling.Reading{{Metric: "queue", Lower: load, Upper: load, Values: 14, At: now}},
+				}
+				change(&obs.Targets[0])
+				return g.Decide(now, obs)
+			}
+			for range 60 {
+				require.Equal(t, scaling.Hold, round(9.9, func(*scaling.TargetObservation) {}).Total.Verdict)
+			}
+			round(9.9, change)
+			for range 10 {
+				d := round(7, func(*scaling.TargetObservation) {})
+				_, panics := d.Total.Find(proportional.NoFewer)
+				require.False(t, panics, "%s", d.Explain())
+			}
+			require.Equal(t, scaling.Down, round(7, func(*scaling.TargetObservation) {}).Total.Verdict)
+		})
+	}
+}
+
+// TestAMissingTargetCountsAsItStood: as it was last seen, and not as in a round that was only asked for.
+func TestAMissingTargetCountsAsItStood(t *testing.T) {
+	f := fleet(t, 2, hetero.Type{Name: "a", Cost: 1, Max: 9}, hetero.Type{Name: "b", Cost: 2, Max: 9})
+	var spec int32
+	g, err := hetero.NewGroup(scaling.New(sees{spec: &spec}), f, hetero.Options{})
+	require.NoError(t, err)
+	g.Decide(start, wants(f, 5, 3, 4))
+	back, err := g.Snapshot()
+	require.NoError(t, err)
+	g.Decide(start, wants(f, 5, 1, 1))
+	require.NoError(t, back())
+	obs := wants(f, 5, 2, 0)
+	obs.Targets[1].Missing, obs.Targets[1].SpecReplicas = true, 9 // which means nothing
+	g.Decide(start, obs)
+	require.EqualValues(t, 6, spec)
 }

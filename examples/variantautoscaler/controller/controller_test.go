@@ -105,6 +105,24 @@ func TestOnceExplains(t *testing.T) {
 	assert.Contains(t, out.String(), "vllm:kv_cache_usage_perc")
 }
 
+// TestRegressionOnceTellsWhatWasDecided: with a stored state the loop asks the policy what it would do in the next rounds, and the first line
+// and the chain of all variants were those of such an answer.
+func TestRegressionOnceTellsWhatWasDecided(t *testing.T) {
+	w := newWorld(t)
+	w.load["llama-h100"], w.load["llama-a100"] = 0.5, 0.5
+	t.Run("controller", func(t *testing.T) {
+		w.configure(t, "1", saturated)
+		story(t, w)
+		eventually(t, "a state is stored", func() bool { return len(w.done()) > 0 })
+	})
+	w.load["llama-h100"], w.load["llama-a100"] = 0.78, 0.78
+	var out bytes.Buffer
+	require.NoError(t, controller.Once(t.Context(), w.env, parse(t, saturated), &out, true, 10*time.Second))
+	assert.Contains(t, out.String(), "saturation  Up 2 -> 3  cost 158 -> 218\n")
+	assert.Contains(t, out.String(), "\nall variants\n  Up 2 -> 3\n")
+	assert.Contains(t, out.String(), "1 -> 2  Up       ShortKV")
+}
+
 func TestOnceReadsInFlight(t *testing.T) {
 	w := newWorld(t)
 	w.load["llama-h100"], w.load["llama-a100"] = 0.5, 0.25 // 10 and 5 running
@@ -136,6 +154,23 @@ func TestStatesOfModelsThatAreGoneMakeRoom(t *testing.T) {
 	require.NoError(t, err)
 	keys := slices.Sorted(maps.Keys(m.Data))
 	require.Equal(t, []string{"notes", key}, keys)
+}
+
+// TestRegressionAMemberNamedVolatileIsStored: the controller's wrapper hid how the policy stores its state. The name of a member was cut out,
+// and its windows and cooldowns began anew after each restart.
+func TestRegressionAMemberNamedVolatileIsStored(t *testing.T) {
+	w := newWorld(t)
+	w.configure(t, "1", strings.Replace(placed, "static: {replicas: 4}",
+		"highest: [{name: volatile, realtime: {profile: responsive}}, {name: other, realtime: {profile: responsive}}]", 1))
+	story(t, w)
+	eventually(t, "a state is stored", func() bool { return len(w.done()) > 0 })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	require.Len(t, w.saved, 1)
+	for _, state := range w.saved {
+		require.Contains(t, state, `"other":{`)
+		require.Contains(t, state, `"volatile":{`)
+	}
 }
 
 // TestEventsAreText: a message was cut within a letter, which JSON replaces and Protobuf refuses.

@@ -47,17 +47,21 @@ type model struct {
 	now      func() time.Time
 }
 
-// A remembered is a policy with its last decision.
+// A remembered is a policy with its first decision on all variants. The loop asks for more, of rounds that may come, to compare states.
 type remembered struct {
 	scaling.Group
 
-	last scaling.GroupDecision
+	decided bool
+	total   scaling.Decision
 }
 
 // Decide passes the policy's decision on.
 func (r *remembered) Decide(now time.Time, obs scaling.GroupObservation) scaling.GroupDecision {
-	r.last = r.Group.Decide(now, obs)
-	return r.last
+	d := r.Group.Decide(now, obs)
+	if !r.decided {
+		r.decided, r.total = true, d.Total
+	}
+	return d
 }
 
 // newModel returns what runs a model. It is to be closed.
@@ -108,6 +112,12 @@ func newModel(e *Env, c policy.Model) (*model, error) {
 	}
 	return m, nil
 }
+
+// MarshalDurable is that of the policy, which knows what of its state is not to be stored.
+func (r *remembered) MarshalDurable() ([]byte, error) { return scaling.Durable(r.Group) }
+
+// Snapshot is that of the policy.
+func (r *remembered) Snapshot() (restore func() error, err error) { return scaling.Snapshot(r.Group) }
 
 // target returns the target of a variant.
 func target(c *policy.Model, variant int) k8s.Target {

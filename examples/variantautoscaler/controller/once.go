@@ -92,7 +92,7 @@ func (m *model) print(out io.Writer, outcomes []k8s.Outcome) {
 		now += cost * float64(o.Scale.Replicas)
 		then += cost * float64(planned(o))
 	}
-	total := &m.policy.last.Total
+	total := &m.policy.total
 	fmt.Fprintf(out, "%s  %s  %s %s  cost %g -> %g\n", m.config.String(), m.config.Algorithm, total.Verdict, arrow(total.From, total.Replicas), now, then)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprint(table, "VARIANT\tCOST\tBOUNDS\tREADY\tCOUNT\tVERDICT\tREASON\n")
@@ -113,7 +113,7 @@ func (m *model) print(out io.Writer, outcomes []k8s.Outcome) {
 
 // explain writes the chains of the total and of every variant.
 func (m *model) explain(out io.Writer, outcomes []k8s.Outcome) {
-	fmt.Fprintf(out, "\nall variants\n%s", indent(m.policy.last.Total.Explain()))
+	fmt.Fprintf(out, "\nall variants\n%s", indent(m.policy.total.Explain()))
 	for i := range outcomes {
 		fmt.Fprintf(out, "%s\n%s", m.config.Variants[i].Target.Name, indent(outcomes[i].Decision.Explain()))
 	}
