@@ -101,12 +101,13 @@ func (m *model) turnTo(s *State, at float64, n int64) {
 }
 
 // first returns what a slot has of its first seconds, as if its demand had been the same throughout.
-func (x Slot) first(seconds float64) Slot {
+func (x *Slot) first(seconds float64) Slot {
+	part := *x
 	if x.Seen > seconds {
 		share := seconds / x.Seen
-		x.Lower, x.Upper, x.Seen = x.Lower*share, x.Upper*share, seconds
+		part.Lower, part.Upper, part.Seen = x.Lower*share, x.Upper*share, seconds
 	}
-	return x
+	return part
 }
 
 // add adds a demand that stood for so many seconds.

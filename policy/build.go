@@ -2,7 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"encoding/hex"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -259,7 +258,7 @@ func (b *builder) composite(s *Composite, p place) (policy scaling.Policy, algor
 		slices.Sort(within)
 		h := fnv.New32a()
 		_, _ = fmt.Fprintf(h, "%q", within) // a hash never fails
-		layers = append(layers, hex.EncodeToString(h.Sum(nil)))
+		layers = append(layers, fmt.Sprintf("%08x", h.Sum32()))
 	}
 	var timetable cronscale.Scaler
 	if s.Cron != nil {

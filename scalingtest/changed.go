@@ -45,6 +45,7 @@ func drawWidened(t *rapid.T, o *Options) Episode {
 		switch rapid.IntRange(0, kinds).Draw(t, "what is not known") {
 		case 0:
 			c.Gone = true
+			c.Silent, c.Booting = rapid.Int32Range(0, 3).Draw(t, "all silent"), rapid.Int32Range(0, 3).Draw(t, "all booting")
 		case 1:
 			c.Upper = by("up by")
 		case 2:

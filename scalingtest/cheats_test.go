@@ -193,3 +193,45 @@ func TestRegressionThePrintedTestHasWhatIsUpOnly(t *testing.T) {
 	require.True(t, failed)
 	require.Contains(t, log, `Metrics: []scalingtest.Metric{{Name: "kv", Low: 4, High: 10, UpOnly: true}}`)
 }
+
+// An alarmed policy adds a replica when no pod answers. A late one does so only if there was a value before.
+type alarmed struct{ late bool }
+
+type alarmedState struct {
+	Known bool          `json:"known"`
+	Seen  scaling.Stamp `json:"seen,omitzero"`
+}
+
+func (alarmed) Kind() scaling.Kind { return scaling.Kind{Name: "alarmed", Version: 1} }
+
+func (p alarmed) Decide(s alarmedState, now time.Time, obs scaling.Observation) (alarmedState, scaling.Decision) {
+	d := scaling.HoldAt(obs.SpecReplicas)
+	at := scaling.StampOf(now)
+	back := s.Seen.Set && at.Milli < s.Seen.Milli
+	s.Seen = at
+	n, r := obs.SpecReplicas, obs.Reading("queue")
+	if r.Values == 0 && r.Failed > 0 && !back && (s.Known || !p.late) {
+		n = scaling.Plus(n, 1)
+	}
+	s.Known = s.Known || r.Known()
+	d.To(n, "Alarmed", "")
+	d.Clamp(scaling.Bounds{Min: 1, Max: 8})
+	return s, d
+}
+
+func (alarmed) Applied(s alarmedState, _ time.Time, _, _ int32) alarmedState { return s }
+
+// TestRegressionPodsOfWhichNoneAnswersCauseNoUp: at least one of them answered, or the reading had no count of pods.
+func TestRegressionPodsOfWhichNoneAnswersCauseNoUp(t *testing.T) {
+	setChecks(t, 500)
+	for _, row := range []struct {
+		property string
+		late     bool
+	}{{"MissingNeverActs", true}, {"NoData", false}} {
+		failed, log := record(t, func(r *recorder) {
+			scalingtest.Try(r, row.property, func() scaling.Policy { return scaling.New(alarmed{row.late}) }, booterOptions())
+		})
+		require.True(t, failed, "a policy that scales up because no pod answers passes %s", row.property)
+		require.Contains(t, log, "without a value")
+	}
+}

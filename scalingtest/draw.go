@@ -303,6 +303,9 @@ func (d *drawer) odd(r *scaling.Reading) {
 		r.Lower = rapid.SampledFrom([]float64{0, 5e-324, 1e200, 1e290, math.MaxFloat64}).Draw(d.T, "extreme lower")
 		r.Upper = max(r.Lower, rapid.SampledFrom([]float64{0, 1e200, 1e290, math.MaxFloat64, math.Inf(1)}).Draw(d.T, "extreme upper"))
 	}
+	if r.Values == 0 {
+		r.Failed, r.NotReady = rapid.Int32Range(0, 2).Draw(d.T, "all failed"), rapid.Int32Range(0, 2).Draw(d.T, "all booting")
+	}
 }
 
 // drawFloat draws any float64, NaN and infinities included.

@@ -72,11 +72,14 @@ type Change struct {
 	Metric  string
 	Lower   float64 // added to Lower, which stays at least 0; if it is above 0, also added to the values of pods
 	Upper   float64 // added to Upper
-	Gone    bool    // the reading is missing
+	Gone    bool    // the reading is missing; with Silent or Booting it is there, and no pod gave a value
 	Silent  int32   // this many of the pods with a value do not answer: they move from Values to Failed, except for at least one
 	Booting int32   // this many of the pods with a value are not ready: they move from Values to NotReady, except for at least one
 	Pods    int32   // this many pods of each target of a group give no value
 }
+
+// removes reports whether the reading is not there at all.
+func (c *Change) removes() bool { return c.Gone && c.Silent == 0 && c.Booting == 0 }
 
 // Start returns the time at which episodes start unless Options say otherwise: 2026-01-15 08:00 UTC.
 func Start() time.Time { return time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC) }
@@ -171,18 +174,25 @@ func (e *Episode) changed(i int, readings []scaling.Reading) []scaling.Reading {
 				if c.Upper > 0 {
 					r.Stuck = 0 // a stuck pod that counted 0 may still become ready
 				}
-				if silent := min(c.Silent, r.Values-1); silent > 0 {
+				least := int32(1)
+				if c.Gone {
+					least = 0
+				}
+				if silent := min(c.Silent, r.Values-least); silent > 0 {
 					r.Values -= silent
 					r.Failed = scaling.Plus(r.Failed, silent)
 				}
-				if booting := min(c.Booting, r.Values-1); booting > 0 {
+				if booting := min(c.Booting, r.Values-least); booting > 0 {
 					r.Values -= booting
 					r.NotReady = scaling.Plus(r.NotReady, booting)
+				}
+				if c.Gone {
+					r.Lower, r.Upper, r.Values = 0, 0, 0
 				}
 				r.Reused = min(r.Reused, r.Values)
 			}
 		}
-		if c.Gone {
+		if c.removes() {
 			readings = slices.DeleteFunc(readings, func(r scaling.Reading) bool { return r.Metric == c.Metric })
 		}
 	}

@@ -163,11 +163,11 @@ func (e *Episode) values(i int, readings []scaling.Reading, rows [][]float64, n 
 			if c.Tick != i || c.Metric != r.Metric {
 				continue
 			}
-			gone = gone || c.Gone
+			gone = gone || c.removes()
 			if v >= 0 {
 				v += max(0, c.Lower)
 			}
-			if n < int(c.Pods) {
+			if n < int(c.Pods) || c.Gone {
 				v = math.NaN()
 			}
 		}

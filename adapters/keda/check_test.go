@@ -29,7 +29,7 @@ func TestCheck(t *testing.T) {
 		{"scaleTargetRef: {name: chat}, triggers: [" + one("") + "]", nil},
 		{"scaleTargetRef: {name: chat}, triggers: [" + one(", metricPort: '0'") + "]", []string{"spec.triggers[0].metadata.metricPort: 0: must be between 1 and 65535"}},
 		{"scaleTargetRef: {name: chat}, triggers: [{type: cron}, " + one(", interval: 1ms, aggregation: Mean") + ", " + one("") + "]", []string{
-			`spec.triggers[1].metadata.interval: "1ms": must be seconds or a duration, as 5 or "1500ms", between 1s and 1h0m0s`,
+			`spec.triggers[1].metadata.interval: "1ms": must be seconds or a duration, as 5 or "5s", between 1s and 1h0m0s`,
 			`spec.triggers[1].metadata.aggregation: "Mean": must be one of Only, Sum, Average, Max and Min`,
 		}},
 		{"scaleTargetRef: {name: chat}, triggers: [{type: external, metadata: {scalerName: theirs}}]", nil},

@@ -273,7 +273,7 @@ func wrong(t *testing.T, metadata map[string]string, want ...string) {
 func TestWrongKeys(t *testing.T) {
 	const (
 		number  = "must be a number from 0.001 to below 1e+12: KEDA counts in thousandths"
-		seconds = `must be seconds or a duration, as 5 or "1500ms", between `
+		seconds = `must be seconds or a duration, as 5 or "5s", between `
 		beside  = "must not be given beside scaler, which says it all"
 		alone   = "must be given with threshold only: the rules are given by their paths"
 	)
@@ -378,7 +378,7 @@ func TestWrongKeysAllAtOnce(t *testing.T) {
 		"proportional.foo": "1", "proportional.stabilization.bar": "2", "tlsInsecureSkipVerify": "1", "metricType": "Value",
 	},
 		`scalerName: "": must not be empty`,
-		`interval: "0": must be seconds or a duration, as 5 or "1500ms", between 1s and 1h0m0s`,
+		`interval: "0": must be seconds or a duration, as 5 or "5s", between 1s and 1h0m0s`,
 		`grouping: "x": must be Pod or LeaderWorkerSet or KaitoWorkspace`,
 		`tlsInsecureSkipVerify: "1": must be true or false`,
 		`metricType: "Value": must be AverageValue in mode replicas, as the trigger's own metricType: Value is multiplied by the ready pods`,
@@ -409,7 +409,7 @@ func TestSecondsAndDurations(t *testing.T) {
 
 // TestATimeoutIsJudgedByAnIntervalThatIsKnown: the default is, whatever else is wrong; what cannot be read is not.
 func TestATimeoutIsJudgedByAnIntervalThatIsKnown(t *testing.T) {
-	const between = "must be seconds or a duration, as 5 or \"1500ms\", between "
+	const between = "must be seconds or a duration, as 5 or \"5s\", between "
 	wrong(t, inMetric("scalerName", "-", "scrapeTimeout", "20"), `scalerName: "": must not be empty`, `scrapeTimeout: "20": `+between+"1ms and 14.999s")
 	wrong(t, inMetric("interval", "soon", "scrapeTimeout", "20"), `interval: "soon": `+between+"1s and 1h0m0s")
 }
@@ -547,4 +547,19 @@ func TestDeepFields(t *testing.T) {
 	}
 	_, err := ParseMetadata(inReplicas("realtime.scaleUpRule", strings.Repeat("[", 16)+strings.Repeat("]", 16)))
 	require.ErrorContains(t, err, `realtime.scaleUpRule: "[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]": `+rule)
+}
+
+// TestRegressionTheExampleOfADurationIsTaken: an interval that is wrong was refused with the example "1500ms", which is refused
+// too, as an interval is whole seconds.
+func TestRegressionTheExampleOfADurationIsTaken(t *testing.T) {
+	for _, key := range []string{"interval", "scrapeTimeout"} {
+		_, err := ParseMetadata(inMetric(key, "soon"))
+		require.ErrorContains(t, err, "must be seconds or a duration, as ")
+		_, examples, _ := strings.Cut(err.Error(), ", as ")
+		examples, _, _ = strings.Cut(examples, ", between")
+		for example := range strings.SplitSeq(examples, " or ") {
+			_, err := ParseMetadata(inMetric(key, strings.Trim(example, `"`)))
+			require.NoError(t, err, key)
+		}
+	}
 }

@@ -126,7 +126,7 @@ func (p *parser) duration(key string, otherwise, least, most time.Duration) time
 		d, err = time.Duration(math.Round(seconds*1e3))*time.Millisecond, nil
 	}
 	if err != nil || d < least || d > most {
-		p.wrong(key, text, fmt.Sprintf(`must be seconds or a duration, as 5 or "1500ms", between %s and %s`, least, most))
+		p.wrong(key, text, fmt.Sprintf(`must be seconds or a duration, as 5 or "5s", between %s and %s`, least, most))
 		return otherwise
 	}
 	return d

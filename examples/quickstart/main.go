@@ -156,7 +156,10 @@ func (o *options) check(flags *flag.FlagSet) error {
 			}
 			err = fmt.Errorf("-%s %s with -targets", f.Name, goes)
 		}
-		if slices.Contains([]string{"low", "max", "min"}, f.Name) && !high && o.config == "" && err == nil {
+		if f.Name == "low" && !high && err == nil {
+			err = fmt.Errorf("-low goes with -high: without it nothing is decided")
+		}
+		if (f.Name == "max" || f.Name == "min") && !high && o.config == "" && err == nil {
 			err = fmt.Errorf("-%s goes with -high or -config: without them nothing is decided", f.Name)
 		}
 	})

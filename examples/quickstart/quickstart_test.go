@@ -272,7 +272,8 @@ func TestBadCommandLines(t *testing.T) {
 		{"-targets localhost:8000", `-targets: "localhost:8000": must be a URL of http or https`},
 		{"-targets http://u:secret@127.0.0.1:1", `-targets: "http://u:xxxxx@127.0.0.1:1": must be a URL of http or https without a user`},
 		{"-targets http://u:secret@127.0.0.1:1:1", "-targets: entry 1: must be a URL"},
-		{"-targets http://127.0.0.1:1 -low 1", "-low goes with -high or -config"},
+		{"-targets http://127.0.0.1:1 -low 1", "-low goes with -high: without it"}, // said "or -config", with which it is refused
+		{"-targets http://127.0.0.1:1 -low 1 -config x", "-low does not go with -config"},
 		{"-targets http://127.0.0.1:1 -min 5 -max 2", "-max goes with -high or -config"},
 		{"-targets=", `-targets "": must not be empty`},
 		{"-config=", `-config "": must not be empty`},

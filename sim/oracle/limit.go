@@ -92,8 +92,13 @@ func Told(ctx context.Context, s *sim.Scenario, seed uint64, c Capacity, o Searc
 	return l.best, nil
 }
 
-// ticksIn returns the number of the controller's ticks up to the horizon, plus one.
-func (r *replayer) ticksIn() int { return int(r.horizon/r.tick()) + 1 }
+// ticksIn returns the number of the controller's ticks up to the end of the horizon and of the workload, plus one.
+func (r *replayer) ticksIn() int {
+	return int(max(r.horizon, r.scenario.Workload.Duration())/r.tick()) + 1
+}
+
+// costly returns the number of ticks up to the horizon: what is asked for later costs nothing.
+func (r *replayer) costly() int { return int(r.horizon / r.tick()) }
 
 // told returns the load, in replicas, that the policy is told at each tick.
 func told(s *sim.Scenario, seed uint64, c Capacity, ticks int, ahead time.Duration) ([]float64, error) {

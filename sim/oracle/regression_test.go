@@ -3,6 +3,7 @@ package oracle_test
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -219,4 +220,39 @@ func TestRegressionReplayWithStepsOfNanoseconds(t *testing.T) {
 		Alpha: 0.5, Bounds: scaling.Bounds{Min: 0, Max: 2}, Steps: []time.Duration{time.Nanosecond},
 	})
 	require.ErrorContains(t, err, "steps[0]: 1ns: must not cut the horizon, 1920h0m0s, into more than 7776000 slots")
+}
+
+// TestRegressionTrafficAfterTheHorizon: what was asked for at the horizon stayed, whatever came later, so that who is told the work
+// did not attain what others did, and a schedule had what comes later from the beginning.
+func TestRegressionTrafficAfterTheHorizon(t *testing.T) {
+	trace := sim.Trace{Length: 10 * time.Minute}
+	for at := time.Duration(0); at < trace.Length; at += 500 * time.Millisecond {
+		n := 1
+		if at >= trace.Length/2 {
+			n = 8
+		}
+		for range n {
+			trace.Requests = append(trace.Requests, sim.Request{At: at, Input: 100, Output: 10})
+		}
+	}
+	s := sim.Scenario{
+		Workload: trace, Horizon: 4 * time.Minute, Grace: 5 * time.Minute, SLO: sim.SLO{TTFT: 5 * time.Second, TPOT: time.Second},
+		Types: []sim.Type{{
+			Server: sim.Server{Base: 0.1, MaxSeqs: 1, TokenBudget: 1000, KVTokens: 10_000}, Initial: 1, Startup: sim.ColdStart(10 * time.Second),
+		}},
+		Scrape: sim.Scrape{Interval: 15 * time.Second}, Control: sim.Control{Interval: 15 * time.Second},
+	}
+	counts := slices.Concat(slices.Repeat([]int32{3}, 18), []int32{24})
+	known := run(t, &s, 1, sim.Schedule(s.Begin(), 15*time.Second, counts))
+	const alpha = 0.95
+	require.GreaterOrEqual(t, known.Attainment, alpha)
+	c, err := oracle.FindCapacity(t.Context(), &s, 0, alpha, 1)
+	require.NoError(t, err)
+	search := oracle.Search{Alpha: alpha, Bounds: scaling.Bounds{Min: 1, Max: 40}, Trims: 20}
+	replayed, err := oracle.Replay(t.Context(), &s, 1, c, search)
+	require.NoError(t, err)
+	require.LessOrEqual(t, replayed.Result.ReplicaHours, known.ReplicaHours)
+	l, err := oracle.Limit(t.Context(), &s, 1, c, search, 10*time.Second)
+	require.NoError(t, err)
+	require.True(t, l.Attains, "%g", l.Result.Attainment)
 }

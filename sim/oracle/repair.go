@@ -51,7 +51,7 @@ func (r *replayer) repair(ctx context.Context, runs int) error {
 // hours returns replica-hours that a schedule costs at least: the initial replicas cost until the first tick, and with a write that takes
 // time a count is in force up to twice that time after its tick, as there are no decisions meanwhile.
 func (r *replayer) hours(asked []int32) float64 {
-	least := slices.Clone(asked[:len(asked)-1])
+	least := slices.Clone(asked[:r.costly()])
 	if len(least) == 0 {
 		return 0
 	}

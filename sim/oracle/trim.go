@@ -15,7 +15,7 @@ func (r *replayer) trim(ctx context.Context, runs int) error {
 		return nil
 	}
 	end := r.runs + runs
-	spans := levels(r.best.Asked)
+	spans := levels(r.best.Asked[:r.costly()+1])
 	for len(spans) > 0 && r.runs < end {
 		s := spans[0]
 		spans = spans[1:]
