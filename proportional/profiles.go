@@ -41,10 +41,11 @@ func HPA(bounds scaling.Bounds, metrics ...Metric) Config {
 	}
 }
 
-// Kthena returns the configuration that Kthena's autoscaler has if only metrics are given: tolerance 10 % both ways, panic at
-// 200 % of the ready replicas, held for 60 s; up by 4 replicas or 100 % in 60 s, whichever is more; down by up to 100 % in 60 s,
-// but not below the highest recommendation of the last 300 s. Kthena decides every 15 s. Its averages are instantaneous, while
-// loads here are averaged over 60 s, and over 15 s for the panic.
+// Kthena returns the configuration that the autoscaler of Kthena 1.0.0 has if only metrics are given, and a panic, which it then does
+// not have: tolerance 10 % both ways, panic at 200 % of the ready replicas, held for 60 s; up by 4 replicas or 100 % in 60 s,
+// whichever is more; down by up to 100 % in 60 s, but not below the highest recommendation of the last 300 s. Kthena 1.0.0 panics only
+// where a panicPolicy is given, at 200 % of the replicas that were asked for, and in panic that policy limits scale-ups instead. It
+// decides every 15 s. Its averages are instantaneous, while loads here are averaged over 60 s, and over 15 s for the panic.
 func Kthena(bounds scaling.Bounds, metrics ...Metric) Config {
 	return Config{
 		Bounds:        bounds,

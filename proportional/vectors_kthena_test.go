@@ -25,6 +25,7 @@ const (
 	ruleLine          = "limits count changes within the period, not the extremes of the counts in it"
 	ruleSnapshot      = "snapshots of histograms are for package scrape"
 	ruleOwnDefaults   = "LLM has defaults of its own"
+	ruleProfilePanics = "the profile has a panic, Kthena's has none unless a panicPolicy is given"
 )
 
 // averages are the endings by which Kthena's heterogeneous path tells averages from totals.
@@ -453,7 +454,12 @@ func kthenaDefaultsWebhook(row json.RawMessage) (outcome, error) {
 		kthenaPolicy
 		Stabilization float64 `json:"stabilizationS"`
 	}
-	var r struct{ ScaleDown, ScaleUpStable policy }
+	var r struct {
+		ScaleDown, ScaleUpStable policy
+		Panic                    struct {
+			Hold float64 `json:"holdS"`
+		}
+	}
 	if err := decode(row, &r); err != nil {
 		return met, err
 	}
@@ -462,7 +468,13 @@ func kthenaDefaultsWebhook(row json.RawMessage) (outcome, error) {
 		return listed(ruleOwnDefaults)
 	}
 	c.RateLimits.Up, c.RateLimits.Down = r.ScaleUpStable.rateLimit(), r.ScaleDown.rateLimit()
-	return met, c.Validate()
+	if err := c.Validate(); err != nil {
+		return met, err
+	}
+	if r.Panic.Hold == 0 && c.Panic.Threshold > 0 { // none there unless a panicPolicy is given
+		return listed(ruleProfilePanics)
+	}
+	return met, nil
 }
 
 // kthenaRanges takes what Kthena takes, at both ends of its ranges.
