@@ -24,9 +24,11 @@
 //	clients  the sum of 15 clients, a few with most of the load, each on for 12 minutes and off for 8 on average
 //	noise    a wave from 0.25 to 0.75, times noise with a correlation time of three minutes
 //	steps    levels of a quarter of an hour on average, each some 35 % above or below the one before it
+//	weekdays four days from midnight on: 0.12 at night, a rise to 1 at nine within half an hour, 0.75 from noon to one, the end at half
+//	         past five; each day is up to 4 % higher or lower, and up to four minutes early or late
 //	recorded as in the recording
 //
-// Rates are relative to the rate that a fleet of [Replicas] can take. A synthetic row lasts two hours, and begins with the
-// replicas that its first minute needs. walk and the four patterns after it differ for each seed. Nothing here is fitted to a
+// Rates are relative to the rate that a fleet of [Replicas] can take. A synthetic row lasts two hours, but weekdays four days, and
+// begins with the replicas that its first minute needs. walk and the five patterns after it differ for each seed. Nothing here is fitted to a
 // recording, so a policy that was tuned on these rows can be evaluated on recordings.
 package suite

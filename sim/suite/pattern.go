@@ -10,12 +10,22 @@ import (
 
 const (
 	step  = time.Minute
-	steps = 120
+	steps = 120     // of two hours
+	day   = 24 * 60 // steps of a day
+	days  = 4
 )
 
-// pattern returns a load for each step, at most 1 except for bursts and noise.
+// lasts returns how many steps a pattern has.
+func lasts(name string) int {
+	if name == recurring {
+		return days * day
+	}
+	return steps
+}
+
+// pattern returns a load for each step, at most 1 except for bursts, noise and weekdays.
 func pattern(name string, seed uint64) []float64 {
-	rates := make([]float64, steps)
+	rates := make([]float64, lasts(name))
 	random := splitmix.Stream{State: 98 + seed}
 	switch name {
 	case "bursts":
@@ -26,6 +36,8 @@ func pattern(name string, seed uint64) []float64 {
 		noise(rates, &random)
 	case "steps":
 		levels(rates, &random)
+	case recurring:
+		weekdays(rates, &random)
 	default:
 		plain(rates, name, &random)
 	}
@@ -119,6 +131,23 @@ func levels(rates []float64, random *splitmix.Stream) {
 		}
 		left--
 		rates[i] = level
+	}
+}
+
+// weekdays computes days of an office, from midnight on: few requests at night, most of them from nine to half past five, and fewer at
+// noon. Each day is up to 4 % higher or lower than the others, and up to four minutes early or late.
+func weekdays(rates []float64, random *splitmix.Stream) {
+	const night, work, noon, width, at = 0.12, 0.88, 0.25, 6.0, 60.0 // the width is in minutes, and at in minutes of an hour
+	about := func(of float64) float64 { return of * (2*random.Uniform() - 1) }
+	level, late := 1.0, 0.0
+	for i := range rates {
+		if i%day == 0 {
+			level, late = 1+about(0.04), about(4)
+		}
+		x := float64(i%day) - late
+		rises := func(hour float64) float64 { return 1 / (1 + math.Exp((hour*at-x)/width)) }
+		open := rises(9) - rises(17.5)
+		rates[i] = level * (night + work*open - noon*(rises(12)-rises(13)))
 	}
 }
 

@@ -51,7 +51,7 @@ func (r Row) Validate() error {
 		one("pattern", r.Pattern, []string{recorded})
 	} else {
 		one("shape", r.Shape, append(Shapes(), Recorded()...))
-		one("pattern", r.Pattern, Patterns())
+		one("pattern", r.Pattern, append(Patterns(), recurring))
 	}
 	one("server", r.Server, Servers())
 	e.Check(r.ColdStart > 0 && r.ColdStart <= time.Hour, "coldStart", r.ColdStart, "must be above 0 and at most 1h")
@@ -61,7 +61,7 @@ func (r Row) Validate() error {
 // Shapes returns the shapes of synthetic requests.
 func Shapes() []string { return []string{"chat", "code", "docs", "reason", "agents", "drift"} }
 
-// Patterns returns the patterns of synthetic load.
+// Patterns returns the patterns of two hours of synthetic load. There is one more, weekdays, of four days.
 func Patterns() []string { return append(regular(), "bursts", "clients", "noise", "steps") }
 
 // regular returns the patterns with a simple formula, which occur twice in Full.
@@ -75,8 +75,10 @@ func ColdStarts() []time.Duration {
 	return []time.Duration{30 * time.Second, 100 * time.Second, 300 * time.Second, 600 * time.Second}
 }
 
-// recorded is the pattern of recordings.
-const recorded = "recorded"
+const (
+	recorded  = "recorded" // the pattern of recordings
+	recurring = "weekdays" // the pattern of four days that are alike
+)
 
 // server returns a server by its name.
 func server(name string) sim.Server {
@@ -93,8 +95,9 @@ func server(name string) sim.Server {
 	}
 }
 
-// Full returns the rows of the scoreboard: every shape with every pattern, twice with the regular ones, and the recordings.
-// Cold starts and servers alternate so that each of them meets every shape, every pattern and each other.
+// Full returns the rows of the scoreboard: every shape with every pattern of two hours, twice with the regular ones, the recordings, and
+// some shapes on weekdays. Cold starts and servers alternate so that each of them meets every shape, every pattern and each other, but
+// weekdays are all on the largest server, of which a fleet has the fewest requests.
 func Full() []Row {
 	var rows []Row
 	cold, servers := ColdStarts(), Servers()
@@ -111,6 +114,9 @@ func Full() []Row {
 		rows = append(rows,
 			Row{name, recorded, cold[1], servers[(i+1)%3]},
 			Row{name, recorded, cold[2], servers[i%3]})
+	}
+	for i, shape := range []string{"code", "agents", "docs"} {
+		rows = append(rows, Row{shape, recurring, cold[i+1], "a100"})
 	}
 	return rows
 }

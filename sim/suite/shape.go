@@ -60,8 +60,8 @@ type made struct {
 	agents  bool // the flow's requests begin sessions
 }
 
-// Duration returns two hours.
-func (made) Duration() time.Duration { return steps * step }
+// Duration returns how long the pattern lasts.
+func (m made) Duration() time.Duration { return time.Duration(lasts(m.pattern)) * step }
 
 // Arrivals returns the requests of one run: those of all flows in order of time.
 func (m made) Arrivals(seed uint64) sim.Arrivals {

@@ -70,7 +70,7 @@ func TestParseSaysEverythingThatIsWrong(t *testing.T) {
 
 // The highest load of a row needs about as many replicas as it says, whatever its shape, and its requests come in order.
 func TestScenario(t *testing.T) {
-	for _, name := range []string{"docs/day/600s/a100", "agents/steady/100s/a100", "drift/walk/30s/a100", "code/flash/300s/a100", "azure/recorded/100s/a100"} {
+	for _, name := range []string{"docs/day/600s/a100", "docs/weekdays/600s/a100", "agents/steady/100s/a100", "drift/walk/30s/a100", "code/flash/300s/a100", "azure/recorded/100s/a100"} {
 		row, err := suite.Parse(name)
 		require.NoError(t, err)
 		s, c, err := row.Scenario(context.Background())
@@ -94,6 +94,24 @@ func TestScenario(t *testing.T) {
 		if row.Pattern != "recorded" {
 			require.NotEqual(t, requests, arrivals(&s, 2), "another is not")
 		}
+	}
+}
+
+// Weekdays are alike: in the hours from ten to twelve each day has as many requests, and many more than at night.
+func TestWeekdaysAreAlike(t *testing.T) {
+	row := suite.Row{Shape: "docs", Pattern: "weekdays", ColdStart: 10 * time.Minute, Server: "a100"}
+	require.Contains(t, suite.Full(), row)
+	s, _, err := row.Scenario(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, 96*time.Hour, s.Workload.Duration())
+	var hours [96]float64
+	for _, r := range arrivals(&s, 1) {
+		hours[int(r.At/time.Hour)]++
+	}
+	for day := range 4 {
+		of := hours[24*day : 24*day+24]
+		require.InEpsilon(t, hours[10]+hours[11], of[10]+of[11], 0.15, "day %d", day)
+		require.Greater(t, of[10], 5*of[3], "day %d", day)
 	}
 }
 
