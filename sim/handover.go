@@ -20,6 +20,8 @@ const (
 type handover struct {
 	stage     stage
 	from, to  *replica // from: nil once the cache has arrived; to: nil until it is chosen; both nil once the job is in the batch
+	sends     int64    // when the link of from begins with it, once it is asked for
+	receives  int64    // when that of to does, once it is sent
 	cameAt    int64
 	secondOut int64 // time of the second token; 0 for none yet
 }
@@ -183,10 +185,16 @@ func (e *engine) ask(r *replica, j int32) {
 	e.waiting--
 	e.running++
 	h.stage = asked
-	start := max(e.now, h.from.linkFree)
-	h.from.linkFree = later(start, b.held, h.from.link)
-	if start > e.now {
-		e.due(j, start)
+	e.inLine(j)
+}
+
+// inLine puts a transfer that is asked for behind the others of its sender.
+func (e *engine) inLine(j int32) {
+	b, h := &e.jobs[j], &e.apart.of[j]
+	h.sends = max(e.now, h.from.linkFree)
+	h.from.linkFree = later(h.sends, b.held, h.from.link)
+	if h.sends > e.now {
+		e.due(j, h.sends)
 		return
 	}
 	e.send(j)
@@ -194,15 +202,55 @@ func (e *engine) ask(r *replica, j int32) {
 
 // send starts the transfer of a job's KV cache.
 func (e *engine) send(j int32) {
-	b, h := &e.jobs[j], &e.apart.of[j]
+	h := &e.apart.of[j]
 	h.stage = sent
-	h.to.linkFree = later(max(e.now, h.to.linkFree), b.held, h.to.link)
-	at := later(max(h.to.linkFree, later(e.now, b.held, h.from.link)), 1, ticks(e.scenario.Transfer.Latency))
-	if at > e.now {
+	if at := e.receive(j); at > e.now {
 		e.due(j, at)
 		return
 	}
 	e.arrives(j)
+}
+
+// receive puts a transfer behind the others of its receiver and returns when it ends.
+func (e *engine) receive(j int32) int64 {
+	b, h := &e.jobs[j], &e.apart.of[j]
+	h.receives = max(e.now, h.to.linkFree)
+	h.to.linkFree = later(h.receives, b.held, h.to.link)
+	return later(max(h.to.linkFree, later(h.sends, b.held, h.from.link)), 1, ticks(e.scenario.Transfer.Latency))
+}
+
+// relink moves up the transfers that an end has not begun with: those before them may have ended with a crash.
+func (e *engine) relink() {
+	a := e.apart
+	for _, r := range e.fleet {
+		r.linkFree = 0
+	}
+	var toSend, toReceive []int32
+	for j := range a.of {
+		b, h, j := &e.jobs[j], &a.of[j], int32(j)
+		switch {
+		case h.stage == asked:
+			toSend = append(toSend, j)
+		case h.stage != sent:
+		case h.receives < e.now:
+			h.to.linkFree = max(h.to.linkFree, later(h.receives, b.held, h.to.link))
+		default:
+			toReceive = append(toReceive, j)
+		}
+		if h.stage == sent {
+			h.from.linkFree = max(h.from.linkFree, later(h.sends, b.held, h.from.link))
+		}
+	}
+	slices.SortFunc(toReceive, func(i, j int32) int { return cmp.Compare(a.of[i].receives, a.of[j].receives) })
+	for _, j := range toReceive {
+		e.undue(j)
+		e.due(j, e.receive(j))
+	}
+	slices.SortFunc(toSend, func(i, j int32) int { return cmp.Compare(a.of[i].sends, a.of[j].sends) })
+	for _, j := range toSend {
+		e.undue(j)
+		e.inLine(j)
+	}
 }
 
 // arrives ends a transfer and frees the memory of the prefill replica.
@@ -309,12 +357,13 @@ func (e *engine) spill(r *replica) (s spilled) {
 		b.written, b.firstOut = 0, 0
 		s.anew = append(s.anew, j)
 	}
-	r.unread, r.kept, r.linkFree, r.arrived = 0, 0, 0, queue{}
+	r.unread, r.kept, r.arrived = 0, 0, queue{}
 	order := func(i, j int32) int {
 		return cmp.Or(cmp.Compare(e.jobs[i].arrived, e.jobs[j].arrived), cmp.Compare(i, j))
 	}
 	slices.SortFunc(s.anew, order)
 	slices.SortFunc(s.again, order)
+	e.relink()
 	return s
 }
 

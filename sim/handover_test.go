@@ -525,3 +525,39 @@ func TestDrainingPrefillKeepsItsCaches(t *testing.T) {
 	require.InDelta(t, last.Hours(), r.Types[0].ReplicaHours, 1e-9)
 	require.InDelta(t, 10.0/60, r.Types[1].ReplicaHours, 1e-9)
 }
+
+// TestRegressionACrashFreesTheLink: a link waited for the transfers that a crash at their other end had ended, as long as they would have
+// taken.
+func TestRegressionACrashFreesTheLink(t *testing.T) {
+	for role, slowest := range map[Role]int{Decode: 0, Prefill: 1} {
+		var requests []Request
+		for range 8 {
+			requests = append(requests, Request{Input: 100, Output: 100})
+		}
+		d := split{requests: requests, transfer: Transfer{TokenBytes: 1}}
+		for i, role := range []Role{Prefill, Decode} {
+			d.types[i] = Type{Name: role.String(), Role: role, Server: Server{Base: 0.1, MaxSeqs: 8, TokenBudget: 1000, KVTokens: 2000}, Initial: 1, Startup: ColdStart(30 * time.Second)}
+		}
+		d.types[slowest].Bandwidth = 1 // 100 s for a cache
+		s := d.scenario()
+		var came []time.Duration
+		var e *engine
+		e = newEngine(&s, Options{
+			Handover: func(h Handover) { came = append(came, h.Came) },
+			Decision: func(now time.Time, _ *scaling.GroupObservation, _ *scaling.GroupDecision) {
+				if now.Sub(s.Begin()) == 150*time.Second {
+					e.crash(e.fleet[slices.IndexFunc(e.fleet, func(r *replica) bool { return r.role == role })])
+				}
+			},
+		})
+		var err error
+		e.controller, err = newController(func() (scaling.Group, error) { return Static(1, 1), nil }, false)
+		require.NoError(t, err)
+		require.NoError(t, e.run(context.Background().Err))
+		require.Len(t, came, 8)
+		require.InDelta(t, 100, came[0].Seconds(), 2)
+		for i, at := range came[1:] { // the second one was under way, and begins again
+			require.InDelta(t, 280+100*float64(i), at.Seconds(), 2, "%s, %d", role, i+1)
+		}
+	}
+}

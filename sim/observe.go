@@ -135,9 +135,12 @@ func (o *observer) scrape(e *engine) {
 	o.arrivals[o.round%int64(len(o.arrivals))] = e.arrived
 	o.tokens, o.held = 0, e.backlog.Len()
 	for _, r := range e.fleet {
-		o.tokens += r.ahead
-		if r.role == Prefill {
-			o.tokens += r.unread // the router learns that a prompt is done from the token that the decode replica sends
+		switch r.role {
+		case Both:
+			o.tokens += r.ahead
+		case Prefill:
+			o.tokens += r.ahead + r.unread // the router learns that a prompt is done from the token that the decode replica sends
+		case Decode: // what it computes again, it has fetched
 		}
 	}
 	if e.options.Pages != nil {

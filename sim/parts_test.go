@@ -354,3 +354,30 @@ func TestRegressionAHeavyTailIsWhatItIsSaidToBe(t *testing.T) {
 	require.InDelta(t, 1.0/20, long/n, 0.003)
 	require.InDelta(t, 1.0/70, twice/n, 0.003)
 }
+
+// TestRegressionAGapGoesOnInTheNextStage: an hour at one rate has as many requests in sixty stages as in one. Each stage began with
+// a gap of its own, as if a request had come just before: with equal gaps it lost its last request, a stage of one gap had none, and
+// bursts came at the begin of each.
+func TestRegressionAGapGoesOnInTheNextStage(t *testing.T) {
+	one := Length{Mean: 1, Min: 1, Max: 1}
+	for _, cv := range []float64{0, 0.5, 3, 4} {
+		for _, stages := range []int{1, 60, 360, 3600} {
+			w := Stages{Input: one, Output: one, CV: cv}
+			for range stages {
+				w.Stages = append(w.Stages, Stage{Rate: 1, Duration: time.Hour / time.Duration(stages)}, Stage{Rate: 0, Duration: time.Minute})
+			}
+			n := 0
+			for seed := range uint64(20) {
+				n += len(all(w, seed))
+			}
+			// The mean of 20 runs, each with a first gap from 0 on.
+			require.InDelta(t, 3600+(cv*cv-1)/2, float64(n)/20, 4*(cv+0.1)*60/math.Sqrt(20), "CV %g, %d stages", cv, stages)
+		}
+	}
+	var at []time.Duration
+	for _, r := range all(Stages{Stages: []Stage{{1, 3 * time.Second}, {2, 2 * time.Second}, {0.25, 9 * time.Second}}, Input: one, Output: one}, 1) {
+		at = append(at, r.At)
+	}
+	const s = time.Second
+	require.Equal(t, []time.Duration{1 * s, 2 * s, 3 * s, 3500 * time.Millisecond, 4 * s, 4500 * time.Millisecond, 5 * s, 9 * s, 13 * s}, at)
+}

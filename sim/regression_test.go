@@ -201,3 +201,25 @@ func TestRegressionAWindowHasALimitedNumberOfScrapes(t *testing.T) {
 	s.Scrape.Interval = time.Millisecond
 	require.EqualError(t, s.Validate(), "metrics[1].window: 24h0m0s: must be at most 100000 scrapes")
 }
+
+// TestRegressionWhatIsFetchedIsNotInFlight: a sequence that its decode replica preempted counted as a prompt that nobody has computed, with
+// its answer so far, and prefill replicas were added for it.
+func TestRegressionWhatIsFetchedIsNotInFlight(t *testing.T) {
+	d := split{requests: []Request{{Input: 50, Output: 100}, {Input: 50, Output: 100}}}
+	for i, role := range []Role{Prefill, Decode} {
+		d.types[i] = Type{Name: role.String(), Role: role, Server: Server{Base: 0.1, MaxSeqs: 8, TokenBudget: 1000, KVTokens: 200}, Initial: 1}
+	}
+	s := d.scenario()
+	s.Horizon, s.Scrape.Interval, s.Control.Interval = time.Minute, time.Second, time.Second
+	s.Metrics = []Metric{{Name: "tokens", Signal: InFlightTokens}, {Name: "waiting", Signal: Waiting, Type: Decode.String()}}
+	waited := false
+	r := runSplit(t, &s, Options{
+		Handover: func(h Handover) { require.Less(t, h.Came, time.Second) },
+		Decision: func(_ time.Time, v *scaling.GroupObservation, _ *scaling.GroupDecision) {
+			require.Zero(t, v.Readings[0].Upper)
+			waited = waited || v.Readings[1].Lower > 0
+		},
+	})
+	require.Positive(t, r.Preempted)
+	require.True(t, waited)
+}

@@ -20,7 +20,7 @@ type Stages struct {
 	Input  Length  `json:"input"`
 	Output Length  `json:"output"`
 	// CV is the coefficient of variation of the gaps between requests, which are gamma distributed: 1 is a Poisson process,
-	// above 1 there are bursts, 0 has equal gaps.
+	// above 1 there are bursts, 0 has equal gaps. A gap in which a stage ends goes on in the next one, at its rate.
 	CV float64 `json:"cv"`
 	// Exact scales the gaps of each stage so that it has exactly Rate * Duration requests, rounded down, as the load
 	// generator inference-perf does in its constant mode.
@@ -56,7 +56,8 @@ func (s Stages) Arrivals(seed uint64) Arrivals {
 	i, k := 0, 0
 	begin := time.Duration(0)
 	gaps := s.gaps(seed, 0)
-	t := 0.0 // seconds since the start of the stage
+	t := 0.0     // seconds since the start of the stage
+	rest := -1.0 // of the gap in which the stage before ended, in mean gaps; -1 for none
 	return func() (Request, bool) {
 		for ; i < len(s.Stages); i, k, t = i+1, 0, 0 {
 			stage := s.Stages[i]
@@ -67,13 +68,20 @@ func (s Stages) Arrivals(seed uint64) Arrivals {
 				begin += stage.Duration
 				continue
 			}
+			if k == 0 && rest >= 0 && s.CV != 1 { // what is left of an exponential gap is as long as a new one
+				t = rest / stage.Rate
+			} else {
+				t += gaps()
+			}
 			k++
-			t += gaps()
 			if t < stage.Duration.Seconds() || s.Exact {
 				at := min(t, stage.Duration.Seconds()) // which may be too large for a Duration before the minimum is taken
 				return Request{At: begin + min(time.Duration(at*float64(time.Second)), stage.Duration-1), Input: s.Input.draw(lengths), Output: s.Output.draw(lengths)}, true
 			}
 			begin += stage.Duration
+			if rest = (t - stage.Duration.Seconds()) * stage.Rate; math.IsInf(rest, 1) {
+				rest = -1 // the rate is so small that nothing of the gap has passed
+			}
 		}
 		return Request{}, false
 	}
