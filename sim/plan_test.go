@@ -64,3 +64,19 @@ func TestGapsOfNothing(t *testing.T) {
 		require.NoError(t, err, "seed %d", seed+1)
 	}
 }
+
+// TestRegressionGapsThatAreAlmostEqual: with a coefficient of variation whose square is 0 the first gap was drawn for ever.
+func TestRegressionGapsThatAreAlmostEqual(t *testing.T) {
+	one := sim.Length{Mean: 1, Min: 1, Max: 1}
+	for _, cv := range []float64{1e-15, 1e-16, 1e-155, 5e-324} {
+		w := sim.Stages{Stages: []sim.Stage{{Rate: 1, Duration: 10 * time.Second}}, CV: cv, Exact: true, Input: one, Output: one}
+		require.NoError(t, w.Validate("workload"))
+		n := 0
+		for r, err := range sim.Requests(w, 1) {
+			require.NoError(t, err)
+			n++
+			require.InDelta(t, n, r.At.Seconds(), 1e-8)
+		}
+		require.Equal(t, 10, n)
+	}
+}

@@ -103,7 +103,7 @@ func (s Stages) gaps(seed uint64, i int) func() float64 {
 	draws := func() func() float64 {
 		random := draw(seed, streamArrivals, uint64(i))
 		return func() float64 {
-			if s.CV == 0 {
+			if s.CV < 1e-15 { // or so little above 0 that all are rounded to 1
 				return 1
 			}
 			return random.gamma(s.CV)
