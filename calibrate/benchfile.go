@@ -30,8 +30,8 @@ const largestYAML = 4 << 20
 //   - benchmark reports of llm-d, versions 0.1 and 0.2, JSON or YAML, one run per file,
 //   - a file with the suffix .csv and a header of rate, input, output, ttft and itl, in any order; times in seconds.
 //
-// replicas is the number of replicas that served the benchmark together, usually 1: each served its part of the rate. Errors
-// name file, field, value and rule.
+// replicas is the number of replicas that served the benchmark together, usually 1: each served its part of the rate. A report of
+// llm-d that tells of another number is an error. Errors name file, field, value and rule.
 func ReadRuns(data []byte, file string, replicas int) ([]Run, error) {
 	var e scaling.FieldErrors
 	e.Check(len(data) <= largestBench, "length", len(data), fmt.Sprintf("must be at most %d bytes", largestBench))
@@ -42,7 +42,7 @@ func ReadRuns(data []byte, file string, replicas int) ([]Run, error) {
 		if text := unmarked(data); strings.HasSuffix(file, ".csv") {
 			runs, err = readTable(string(text))
 		} else {
-			runs, err = readReport(bytes.TrimSpace(text))
+			runs, err = readReport(bytes.TrimSpace(text), replicas)
 		}
 	}
 	if err != nil {
@@ -123,14 +123,14 @@ func quoted(data []byte) []byte {
 	return append(out, data[from:]...)
 }
 
-func readReport(data []byte) ([]Run, error) {
+func readReport(data []byte, replicas int) ([]Run, error) {
 	all, err := documents(data)
 	if err != nil {
 		return nil, err
 	}
 	var runs []Run
 	for i, t := range all {
-		r, err := readRun(t)
+		r, err := readRun(t, replicas)
 		if err != nil && len(all) > 1 {
 			err = fmt.Errorf("run %d: %w", i+1, err)
 		}
@@ -146,15 +146,16 @@ func errNone() error {
 	return errors.New("is none of: vllm bench serve --save-result, a stage of inference-perf, a benchmark report of llm-d (0.1 or 0.2), or a .csv with rate, input, output, ttft and itl")
 }
 
-func readRun(t tree) (Run, error) {
+func readRun(t tree, replicas int) (Run, error) {
 	g := getter{tree: t}
 	var r Run
 	switch {
 	case g.has("request_throughput") && g.has("total_input_tokens"): // vLLM
 		completed := g.need("completed")
+		g.oneByOne("mean_itl_ms", g.may("mean_itl_ms"), g.may("mean_tpot_ms"))
 		r = Run{Rate: g.need("request_throughput"), Input: g.need("total_input_tokens") / completed, Output: g.need("total_output_tokens") / completed}
-		r.Closed = slices.Contains([]any{"inf", "Infinity", math.Inf(1)}, t["request_rate"])
 		r.TTFT, r.ITL = g.may("mean_ttft_ms")/1e3, g.first([]string{"mean_itl_ms"}, []string{"mean_tpot_ms"})/1e3
+		r.Closed = g.closed(&r, []string{"request_rate"}, []string{"max_concurrency"})
 	case g.has("successes", "latency"): // inference-perf
 		s := "successes"
 		r.Rate = g.first([]string{s, "throughput", "requests_per_sec"}, []string{"load_summary", "achieved_rate"})
@@ -162,18 +163,36 @@ func readRun(t tree) (Run, error) {
 		r.Output = g.first([]string{s, "output_len", "mean"}, []string{s, "output_tokens", "mean"})
 		r.TTFT = g.may(s, "latency", "time_to_first_token", "mean")
 		r.ITL = g.first([]string{s, "latency", "inter_token_latency", "mean"}, []string{s, "latency", "time_per_output_token", "mean"})
+		_, r.Closed = g.at("load_summary", "concurrency") // only stages without a rate have it
 	case g.has("results", "request_performance", "aggregate"): // llm-d 0.2
 		a := []string{"results", "request_performance", "aggregate"}
 		g.report(&r, a)
+		served, known := 0.0, false
+		for _, x := range g.list(scenario, "stack") {
+			component, _ := x.(map[string]any)
+			if n, ok := tree(component).at("standardized", "replicas"); ok {
+				served, known = served+n, true
+			}
+		}
+		g.errs.Check(!known || served == float64(replicas), "scenario.stack.standardized.replicas", served, fmt.Sprintf(servedRule, replicas))
 		r.Rate = g.first(append(slices.Clone(a), "throughput", "request_rate", "mean"))
+		load := []string{"scenario", "load", "standardized"}
+		r.Closed = g.closed(&r, append(slices.Clone(load), "rate_qps"), append(slices.Clone(load), "concurrency"))
 	case g.has("metrics", "latency"): // llm-d 0.1
 		g.report(&r, []string{"metrics"})
+		served := len(g.list(scenario, "host", "type"))
+		g.errs.Check(served == 0 || served == replicas, "scenario.host.type", served, fmt.Sprintf(servedRule, replicas))
 		r.Rate = g.need("metrics", "throughput", "requests_per_sec")
+		load := []string{"scenario", "load", "args"}
+		r.Closed = g.closed(&r, append(slices.Clone(load), "request_rate"), append(slices.Clone(load), "max_concurrency"))
 	default:
 		return r, errNone()
 	}
 	return r, g.errs.Err()
 }
+
+// servedRule is the rule for the replicas that a report tells of.
+const servedRule = "must be as many replicas as are said to have served the benchmark, %d"
 
 // A getter reads numbers of a tree and records which are missing.
 type getter struct {
@@ -207,6 +226,22 @@ func (g *getter) may(path ...string) float64 {
 	return math.NaN()
 }
 
+// nearlyAll is the share of the requests that may be in flight from which on each waits for another.
+const nearlyAll = 0.8
+
+// closed reports whether each request came when another was done: there was no rate, or about as many as may be were in flight.
+func (g *getter) closed(r *Run, rate, limit []string) bool {
+	if x, _ := g.value(rate...); slices.Contains([]any{"inf", "Infinity", math.Inf(1)}, x) {
+		return true
+	}
+	most, ok := g.at(limit...)
+	flight := r.Rate * (r.Output - 1) * r.ITL
+	if r.TTFT > 0 {
+		flight += r.Rate * r.TTFT
+	}
+	return ok && flight >= nearlyAll*most
+}
+
 // report reads what the reports of llm-d have in common. Each statistic states its unit.
 func (g *getter) report(r *Run, top []string) {
 	path := func(names ...string) []string { return append(slices.Clone(top), names...) }
@@ -225,10 +260,21 @@ func (g *getter) report(r *Run, top []string) {
 		}
 	}
 	r.TTFT, r.ITL = seconds("time_to_first_token"), seconds("inter_token_latency")
+	perToken := seconds("time_per_output_token")
+	g.oneByOne(strings.Join(path("latency", "inter_token_latency", "mean"), "."), r.ITL, perToken)
 	if math.IsNaN(r.ITL) {
-		r.ITL = seconds("time_per_output_token")
+		r.ITL = perToken
 	}
 	g.errs.Check(r.ITL > 0, strings.Join(path("latency", "inter_token_latency or time_per_output_token", "mean"), "."), r.ITL, "must be a number above 0")
+}
+
+// piecemeal is how far the mean time between tokens may be above the mean time per token: the one is of tokens, the other of requests.
+const piecemeal = 1.5
+
+// oneByOne refuses times between pieces of an answer that have several tokens each: between two tokens it is less.
+func (g *getter) oneByOne(field string, between, perToken float64) {
+	g.errs.Check(!(perToken > 0 && between > piecemeal*perToken), field, between,
+		fmt.Sprintf("must be between tokens: with %g per token, answers came in pieces of several, as with speculative decoding", perToken))
 }
 
 // readTable reads a CSV without quotes. Of what is wrong it tells the first line.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/calibrate"
+	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
 )
@@ -63,6 +64,75 @@ func TestFitRuns(t *testing.T) {
 		require.True(t, r.Base.Known() && r.PrefillToken.Known())
 		require.True(t, r.From.IsZero())
 	}
+}
+
+// inFlight runs a benchmark on one simulated replica with a constant number of requests in flight.
+func inFlight(tb testing.TB, server sim.Server, n int32, input, output float64) calibrate.Run {
+	tb.Helper()
+	server.MaxSeqs = n // all others wait in the queue, and each begins when another is done
+	random := splitmix.Stream{State: 7}
+	around := func(mean float64) int32 { return int32(mean * (0.8 + 0.4*random.Uniform())) }
+	requests := make([]sim.Request, 30*n)
+	tokens, answered := 0.0, 0.0
+	for i := range requests {
+		requests[i] = sim.Request{At: time.Duration(i), Input: around(input), Output: around(output)}
+		tokens, answered = tokens+float64(requests[i].Input), answered+float64(requests[i].Output)
+	}
+	s := sim.Scenario{
+		Name: "bench", Types: []sim.Type{{Server: server, Initial: 1}}, SLO: sim.SLO{TTFT: time.Second, TPOT: time.Second},
+		Workload: sim.Trace{Requests: requests, Length: time.Hour},
+		Scrape:   sim.Scrape{Interval: time.Second}, Control: sim.Control{Interval: 5 * time.Minute}, Horizon: time.Hour,
+	}
+	var last sim.Page
+	var begin, end time.Time
+	result, err := sim.Run(context.Background(), &s, func() (scaling.Group, error) { return sim.Static(1), nil }, sim.Options{Seed: 3, Pages: func(at time.Time, p []sim.Page) {
+		if begin.IsZero() {
+			begin = at
+		}
+		if p[0].ITLs > last.ITLs {
+			end = at
+		}
+		last = p[0]
+	}})
+	require.NoError(tb, err)
+	require.EqualValues(tb, len(requests), result.Finished)
+	count := float64(len(requests))
+	return calibrate.Run{Rate: count / end.Sub(begin).Seconds(), Input: tokens / count, Output: answered / count, ITL: last.ITLSeconds / last.ITLs, Closed: true}
+}
+
+// TestRegressionAPromptDoesNotDelayItsOwnSequence: with one request in flight no prompt delays a token, and all were counted as if
+// they did. Of two shapes Base was 2.9 % too small, with an interval up to 1.9 %; of four, PrefillToken was 8 % too small and
+// Sequence 24 % too large.
+func TestRegressionAPromptDoesNotDelayItsOwnSequence(t *testing.T) {
+	sweep := func(t *testing.T, server sim.Server, shapes [][2]float64, flights ...int32) calibrate.Result {
+		t.Helper()
+		var runs []calibrate.Run
+		for _, shape := range shapes {
+			for _, n := range flights {
+				runs = append(runs, inFlight(t, server, n, shape[0], shape[1]))
+			}
+		}
+		r, err := calibrate.FitRuns(runs, calibrate.Options{KVTokens: server.KVTokens})
+		require.NoError(t, err)
+		return r
+	}
+	for _, server := range []sim.Server{sim.Qwen32B(), sim.Llama70BH100x4()} {
+		two := sweep(t, server, [][2]float64{{1000, 200}, {4000, 500}}, 1, 2, 4, 8)
+		four := sweep(t, server, [][2]float64{{200, 800}, {4000, 200}, {1000, 1000}, {6000, 1500}}, 1, 2, 4, 8, 16)
+		for _, r := range []calibrate.Result{two, four} {
+			for _, x := range truths(&r, &server) {
+				t.Logf("%-12s %+6.2f %% [%+.1f, %+.1f] %s", x.name, 100*off(x.got.Value, x.want), 100*off(x.got.Lower, x.want), 100*off(x.got.Upper, x.want), x.got.Unknown)
+				require.LessOrEqual(t, x.got.Lower, x.want*1.0001, x.name)
+				require.GreaterOrEqual(t, x.got.Upper, x.want*0.9999, x.name)
+			}
+			require.InEpsilon(t, server.Base, r.Base.Value, 0.003)
+		}
+		require.InEpsilon(t, server.PrefillToken, four.PrefillToken.Value, 0.01)
+		require.InEpsilon(t, server.Sequence, four.Sequence.Value, 0.05)
+	}
+	one := sweep(t, sim.Qwen32B(), [][2]float64{{500, 200}, {500, 1000}, {2000, 200}, {2000, 1000}, {4000, 200}, {4000, 1000}}, 1)
+	require.False(t, one.PrefillToken.Known(), "no prompt delayed anything")
+	require.GreaterOrEqual(t, one.PrefillToken.Upper, sim.Qwen32B().PrefillToken)
 }
 
 // TestReadRuns: the same run as vLLM, inference-perf and llm-d write it, and as a table.
@@ -150,6 +220,56 @@ func TestRegressionALargeFileWithNaNIsNotYAML(t *testing.T) {
 	require.ErrorContains(t, err, "a.yaml: length: 7340043: must be at most 4194304 bytes if it is not JSON")
 }
 
+// TestRegressionAReportOfSeveralReplicasIsNotOfOne: a report of llm-d tells how many replicas there were, which was not read. With two of
+// them the load of both was one's, and PrefillToken, Sequence and KVToken were half of what they are, and known.
+func TestRegressionAReportOfSeveralReplicasIsNotOfOne(t *testing.T) {
+	server := sim.Qwen32B()
+	runs := table(t, server)
+	for i := range runs {
+		runs[i].Rate *= 2 // of both
+	}
+	r, err := calibrate.FitRuns(runs, calibrate.Options{KVTokens: server.KVTokens})
+	require.NoError(t, err)
+	for _, x := range truths(&r, &server) {
+		t.Logf("%-12s %+6.2f %% [%+.1f, %+.1f] %s", x.name, 100*off(x.got.Value, x.want), 100*off(x.got.Lower, x.want), 100*off(x.got.Upper, x.want), x.got.Unknown)
+	}
+	require.Less(t, r.PrefillToken.Value, 0.6*server.PrefillToken)
+	const metrics = `"requests": {"input_length": {"mean": 1000}, "output_length": {"mean": 251}}, "latency": {"inter_token_latency": {"units": "ms/token", "mean": 20}}`
+	first := func(types string) string {
+		return `{"version": "0.1", "scenario": {"host": {"type": ` + types + `}}, "metrics": {` + metrics + `, "throughput": {"requests_per_sec": 2}}}`
+	}
+	second := func(stack string) string {
+		return `{"version": "0.2", "scenario": {"stack": [` + stack + `]}, "results": {"request_performance": {"aggregate": {` + metrics + `, "throughput": {"request_rate": {"mean": 2}}}}}}`
+	}
+	const engine, router = `{"standardized": {"kind": "inference_engine", "replicas": %d}}`, `{"standardized": {"kind": "generic", "tool": "router"}}`
+	for _, name := range []string{"a.json", "a.yaml"} {
+		for _, x := range []struct {
+			text     string
+			replicas int
+			says     string
+		}{
+			{first(`["replica"]`), 1, ""}, {first(`["replica", "replica"]`), 2, ""}, {first(`null`), 3, ""},
+			{first(`["replica", "replica"]`), 1, name + ": scenario.host.type: 2: must be as many replicas as are said to have served the benchmark, 1"},
+			{second(fmt.Sprintf(engine, 1) + "," + router), 1, ""}, {second(router), 3, ""}, {second(""), 3, ""},
+			{second(fmt.Sprintf(engine, 2) + "," + router), 2, ""},
+			{second(fmt.Sprintf(engine, 2) + "," + router), 1, name + ": scenario.stack.standardized.replicas: 2: must be as many replicas as are said to have served the benchmark, 1"},
+			{second(fmt.Sprintf(engine, 1) + "," + fmt.Sprintf(engine, 3)), 1, "replicas: 4: must be as many"},
+		} {
+			text := x.text
+			if name == "a.yaml" {
+				text = "---\n" + text
+			}
+			runs, err := calibrate.ReadRuns([]byte(text), name, x.replicas)
+			if x.says != "" {
+				require.ErrorContains(t, err, x.says)
+				continue
+			}
+			require.NoError(t, err, text)
+			require.InEpsilon(t, 2/float64(x.replicas), runs[0].Rate, 1e-12)
+		}
+	}
+}
+
 // TestUnitsOfReports: a unit that is not known was taken for seconds.
 func TestUnitsOfReports(t *testing.T) {
 	const report = "metrics:\n  requests: {input_length: {mean: 1000}, output_length: {mean: 250}}\n  latency: {inter_token_latency: {units: UNIT, mean: 20}}\n  throughput: {requests_per_sec: 2}\n"
@@ -161,6 +281,25 @@ func TestUnitsOfReports(t *testing.T) {
 	for _, unit := range []string{"us/token", "milliseconds", "ms/request"} {
 		_, err := calibrate.ReadRuns([]byte(strings.Replace(report, "UNIT", unit, 1)), "a.yaml", 1)
 		require.EqualError(t, err, fmt.Sprintf("a.yaml: metrics.latency.inter_token_latency.units: %q: must be s, ms, s/token or ms/token", unit))
+	}
+}
+
+// TestRegressionTimesBetweenPiecesOfAnAnswerAreNotBetweenTokens: with speculative decoding, or a stream interval, a benchmark has the
+// times between pieces of 2.5 tokens, say, and a server was made of them that took 2.5 times as long for a token as the real one.
+func TestRegressionTimesBetweenPiecesOfAnAnswerAreNotBetweenTokens(t *testing.T) {
+	const report = `"requests": {"input_length": {"mean": 1000}, "output_length": {"mean": 250}}, "latency": {"inter_token_latency": {"units": "ms/token", "mean": 30}, "time_per_output_token": {"units": "s/token", "mean": %g}}`
+	for _, x := range []struct{ form, field string }{
+		{`{"request_throughput": 2, "completed": 100, "total_input_tokens": 100000, "total_output_tokens": 25000, "mean_itl_ms": 0.03e3, "mean_tpot_ms": %ge3}`, "mean_itl_ms: 30"},
+		{`{"metrics": {` + report + `, "throughput": {"requests_per_sec": 2}}}`, "metrics.latency.inter_token_latency.mean: 0.03"},
+		{`{"results": {"request_performance": {"aggregate": {` + report + `, "throughput": {"request_rate": {"mean": 2}}}}}}`, "results.request_performance.aggregate.latency.inter_token_latency.mean: 0.03"},
+	} {
+		_, err := calibrate.ReadRuns([]byte(fmt.Sprintf(x.form, 0.012)), "a.json", 1)
+		require.ErrorContains(t, err, "a.json: "+x.field+": must be between tokens: with ")
+		for _, perToken := range []float64{0, 0.021, 0.03, 0.06} { // of short answers, that of requests can be more
+			runs, err := calibrate.ReadRuns([]byte(fmt.Sprintf(x.form, perToken)), "a.json", 1)
+			require.NoError(t, err)
+			require.Equal(t, 0.03, runs[0].ITL)
+		}
 	}
 }
 
@@ -195,6 +334,42 @@ func TestRegressionNoRunHasMoreThanAReplicaCanHold(t *testing.T) {
 	_, err = calibrate.FitRuns(runs[1:], o)
 	require.ErrorContains(t, err, "runs[0].itl: 15: must be seconds, on one replica: with this rate 2985 sequences ran")
 	require.ErrorContains(t, err, "runs[0].itl: 15: must be seconds, on one replica: with this rate 3283500 tokens were in the cache, which has room for 350000")
+}
+
+// TestRegressionRunsWithACappedNumberInFlightAreClosed: only vLLM's request_rate of inf was. A stage of inference-perf with a
+// concurrency, a run whose rate was above what its cap let through, and both in reports of llm-d were taken for requests at random:
+// with one in flight, two sequences were counted in the batch.
+func TestRegressionRunsWithACappedNumberInFlightAreClosed(t *testing.T) {
+	// 16 in flight: 0.8 requests per second take 20 s each.
+	const (
+		stage   = `{"load_summary": {"requested_rate": 160, "achieved_rate": 0.8%s}, "successes": {"throughput": {"requests_per_sec": 0.8}, "latency": {"time_to_first_token": {"mean": 1}, "inter_token_latency": {"mean": 0.02}}, "prompt_len": {"mean": 1000}, "output_len": {"mean": 951}}}`
+		metrics = `"requests": {"input_length": {"mean": 1000}, "output_length": {"mean": 951}}, "latency": {"time_to_first_token": {"units": "ms", "mean": 1000}, "inter_token_latency": {"units": "ms/token", "mean": 20}}`
+		first   = `{"version": "0.1", "scenario": {"load": {"args": {%s}}}, "metrics": {` + metrics + `, "throughput": {"requests_per_sec": 0.8}}}`
+		second  = `{"version": "0.2", "scenario": {"load": {"standardized": {%s}}}, "results": {"request_performance": {"aggregate": {` + metrics + `, "throughput": {"request_rate": {"mean": 0.8}}}}}}`
+		vllm    = `{"completed": 100, "request_throughput": 0.8, "total_input_tokens": 100000, "total_output_tokens": 95100, "mean_ttft_ms": 1000, "mean_itl_ms": 20, %s}`
+	)
+	for _, x := range []struct {
+		form, load string
+		closed     bool
+	}{
+		{stage, `, "concurrency": 16`, true}, {stage, `, "concurrency": null`, false}, {stage, ``, false},
+		{first, `"request_rate": "inf", "max_concurrency": 16`, true}, {first, `"request_rate": 50, "max_concurrency": 16`, true},
+		{first, `"request_rate": 0.8, "max_concurrency": 64`, false}, {first, ``, false},
+		{second, `"rate_qps": Infinity, "concurrency": 16`, true}, {second, `"rate_qps": 160, "concurrency": 16`, true},
+		{second, `"rate_qps": 0.8, "concurrency": Infinity`, false}, {second, `"rate_qps": 0.8`, false},
+		{vllm, `"request_rate": 50, "max_concurrency": 16`, true}, {vllm, `"request_rate": "inf", "max_concurrency": null`, true},
+		{vllm, `"request_rate": 0.8, "max_concurrency": 64`, false}, {vllm, `"request_rate": 0.8, "max_concurrency": null`, false},
+	} {
+		for _, replicas := range []int{1, 4} {
+			runs, err := calibrate.ReadRuns([]byte(fmt.Sprintf(x.form, x.load)), "a.json", replicas)
+			require.NoError(t, err)
+			require.Equal(t, x.closed, runs[0].Closed, "%s in %s", x.load, x.form)
+		}
+	}
+	runs, err := calibrate.ReadRuns([]byte("scenario: {load: {standardized: {rate_qps: .inf, concurrency: 4}}}\n"+
+		"results: {request_performance: {aggregate: {"+metrics+`, "throughput": {"request_rate": {"mean": 0.8}}}}}`), "a.yaml", 1)
+	require.NoError(t, err)
+	require.True(t, runs[0].Closed)
 }
 
 // FuzzReadRuns: nothing breaks the reader, and what it reads can be fitted or refused.
@@ -272,4 +447,67 @@ func TestRegressionTheErrorOfATableIsShort(t *testing.T) {
 		require.Less(t, len(err.Error()), 1000)
 		require.ErrorContains(t, err, says)
 	}
+}
+
+// TestRegressionRunsWithAFullCacheAreLeftOut: points of production with a cache over 90 % full were left out, and runs of a benchmark
+// with one were not. What is preempted is computed again, which no run tells: KVToken was 2.8 times what it is, and known to be 1.9
+// times that or more. Base was 5 % too small, PrefillToken 0.
+func TestRegressionRunsWithAFullCacheAreLeftOut(t *testing.T) {
+	server := sim.Qwen32B()
+	saturating := func(n int, input, output float64) (run calibrate.Run, preempted int64) {
+		capped := server
+		capped.MaxSeqs = int32(n) // all others wait in the queue
+		requests := make([]sim.Request, 30*n)
+		random := rand{7}
+		prompts, answers := 0.0, 0.0
+		for i := range requests {
+			requests[i] = sim.Request{At: time.Duration(i), Input: int32(input * (0.8 + 0.4*random.next())), Output: int32(output * (0.8 + 0.4*random.next()))}
+			prompts, answers = prompts+float64(requests[i].Input), answers+float64(requests[i].Output)
+		}
+		s := sim.Scenario{
+			Name: "bench", Types: []sim.Type{{Server: capped, Initial: 1}}, SLO: sim.SLO{TTFT: time.Second, TPOT: time.Second},
+			Workload: sim.Trace{Requests: requests, Length: 4 * time.Hour},
+			Scrape:   sim.Scrape{Interval: time.Second}, Control: sim.Control{Interval: 5 * time.Minute}, Horizon: 4 * time.Hour,
+		}
+		var last sim.Page
+		var begin, end time.Time
+		result, err := sim.Run(context.Background(), &s, func() (scaling.Group, error) { return sim.Static(1), nil }, sim.Options{Seed: 3, Pages: func(at time.Time, p []sim.Page) {
+			if begin.IsZero() {
+				begin = at
+			}
+			if p[0].ITLs > last.ITLs {
+				end = at
+			}
+			last = p[0]
+		}})
+		require.NoError(t, err)
+		require.EqualValues(t, len(requests), result.Finished)
+		count := float64(len(requests))
+		return calibrate.Run{Rate: count / end.Sub(begin).Seconds(), Input: prompts / count, Output: answers / count, ITL: last.ITLSeconds / last.ITLs, Closed: true}, result.Preempted
+	}
+	var runs []calibrate.Run
+	full := 0
+	for _, shape := range [][2]float64{{4000, 1000}, {8000, 1000}, {1000, 1000}} {
+		for _, n := range []int{8, 32, 64, 128, 256} {
+			run, preempted := saturating(n, shape[0], shape[1])
+			runs = append(runs, run)
+			if preempted > 0 {
+				full++
+			}
+		}
+	}
+	r, err := calibrate.FitRuns(runs, calibrate.Options{KVTokens: server.KVTokens})
+	require.NoError(t, err)
+	for _, x := range truths(&r, &server) {
+		t.Logf("%-12s %+6.2f %% [%+.1f, %+.1f] %s", x.name, 100*off(x.got.Value, x.want), 100*off(x.got.Lower, x.want), 100*off(x.got.Upper, x.want), x.got.Unknown)
+		require.LessOrEqual(t, x.got.Lower, x.want*1.0001, x.name)
+		require.GreaterOrEqual(t, x.got.Upper, x.want*0.9999, x.name)
+	}
+	require.Equal(t, len(runs), r.Points)
+	require.Equal(t, len(runs)-full, r.Rows)
+	require.Equal(t, []calibrate.Exclusion{{Reason: calibrate.NearlyFull, Points: full}}, r.Excluded)
+	_, err = calibrate.FitRuns(runs[2:7], calibrate.Options{KVTokens: server.KVTokens})
+	require.ErrorIs(t, err, calibrate.ErrTooLittle)
+	_, err = calibrate.FitRuns(runs[2:8], calibrate.Options{KVTokens: server.KVTokens})
+	require.ErrorContains(t, err, "left out: "+calibrate.NearlyFull)
 }

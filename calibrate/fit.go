@@ -158,6 +158,17 @@ func perSequence(all []sample) float64 {
 // x returns a row's columns: Base, Sequence, KVToken and PrefillToken.
 func (r *row) x() vector { return vector{1, (r.r1 + r.r2) / 2, (r.k1 + r.k2) / 2, r.q * r.f} }
 
+// delaying returns the prompt tokens per second that delay a token of an average sequence, if prompts take a share of the time.
+func (r *row) delaying(share float64) float64 {
+	switch running := (r.r1 + r.r2) / 2; {
+	case r.random:
+		return r.p * (1 + share/(1-share)/max(running-1, 1))
+	case r.closed: // as many more are in flight as prompts are computed, and a prompt delays all but its own sequence
+		return r.p * max(0, 1-(1-share)/running)
+	}
+	return r.p
+}
+
 // Robustness: Tukey's biweight with the constant that has 95 % efficiency for normal errors.
 const tukey = 4.685
 
@@ -190,7 +201,7 @@ func (f *fit) begin() {
 	var sums vector
 	for i := range f.data {
 		r := &f.data[i]
-		r.f, r.h, r.robu, r.q = r.y, 1, 1, r.p
+		r.f, r.h, r.robu, r.q = r.y, 1, 1, r.delaying(0)
 		x := r.x()
 		for j := range sums {
 			sums[j] += r.w * x[j]
@@ -239,11 +250,8 @@ const most = 0.95
 func (f *fit) predict() {
 	for i := range f.data {
 		r := &f.data[i]
+		r.q = r.delaying(min(f.beta[3]*r.p, 0.8))
 		x := r.x()
-		if r.q = r.p; r.random {
-			share := min(f.beta[3]*r.p, 0.8)
-			r.q *= 1 + share/(1-share)/max(x[1]-1, 1)
-		}
 		r.h = 1 / (1 - min(f.beta[3]*r.q, most))
 		r.f = max((f.beta[0]+f.beta[1]*x[1]+f.beta[2]*x[2])*r.h, 1e-9)
 	}

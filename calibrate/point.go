@@ -146,6 +146,7 @@ type row struct {
 	f, h, robu float64 // the model's ITL, 1/(1-pQ), and the robust weight
 	q          float64 // prompt tokens/s, each counted as often as it delays a token of an average sequence
 	random     bool    // requests came at random to one replica
+	closed     bool    // each came when another was done
 }
 
 // rows makes equations of consecutive scrapes. Counters are added up, which is exact. Gauges have two means, one over every

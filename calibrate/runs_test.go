@@ -20,7 +20,8 @@ func lawfulRuns(n int, law *Law, size float64, seed uint64) []Run {
 		r := Run{Rate: uniform(0.1, 2.5), Input: math.Floor(uniform(200, 2000)), Output: math.Floor(uniform(50, 450)), ITL: law.Base, Closed: true}
 		for range 200 {
 			running := r.Rate * (r.Output - 1) * r.ITL
-			r.ITL = law.ITL(running, running*(r.Input+r.Output/2), r.Rate*r.Input)
+			others := max(0, running+law.PrefillToken*r.Rate*r.Input-1) // a prompt does not delay its own sequence
+			r.ITL = law.ITL(running, running*(r.Input+r.Output/2), r.Rate*r.Input*others/running)
 		}
 		r.ITL *= 1 + size*uniform(-1, 1)
 		runs[i] = r

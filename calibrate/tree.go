@@ -19,8 +19,11 @@ const deepest = 100
 // A tree is a document of maps.
 type tree map[string]any
 
-// A list stands for a JSON list, whose content is not kept: nothing is read from it.
+// A list stands for a JSON list, whose content is not kept: nothing is read from it. Only those of a scenario are kept.
 type list struct{}
+
+// scenario is what a report of llm-d has what was measured under.
+const scenario = "scenario"
 
 // decode reads the next JSON value. A repeated key is an error, as in files with a server; the error at the end of the input
 // is io.EOF.
@@ -37,12 +40,21 @@ func decode(in *json.Decoder, path string, depth int) (any, error) {
 	}
 	switch token {
 	case json.Delim('['):
+		var all []any
+		kept := strings.HasPrefix(path, scenario+".")
 		for in.More() {
-			if _, err := decode(in, path, depth+1); err != nil {
+			x, err := decode(in, path, depth+1)
+			if err != nil {
 				return nil, err
+			}
+			if kept {
+				all = append(all, x)
 			}
 		}
 		_, err := in.Token()
+		if kept {
+			return all, unexpected(err)
+		}
 		return list{}, unexpected(err)
 	case json.Delim('{'):
 		t := map[string]any{}
@@ -117,6 +129,12 @@ func (t tree) at(path ...string) (float64, bool) {
 func (t tree) has(path ...string) bool {
 	_, ok := t.value(path...)
 	return ok
+}
+
+func (t tree) list(path ...string) []any {
+	x, _ := t.value(path...)
+	all, _ := x.([]any)
+	return all
 }
 
 func (t tree) text(path ...string) string {

@@ -161,6 +161,9 @@ func (o *options) calibrateRuns(stdout, stderr io.Writer) error {
 	if err != nil {
 		return misuse("-calibrate: %w", err)
 	}
+	for _, x := range r.Excluded {
+		fmt.Fprintf(stderr, "simulate: warning: %d of %d runs are left out: %s\n", x.Points, r.Points, x.Reason)
+	}
 	for _, why := range r.Unknown() {
 		fmt.Fprintf(stderr, "simulate: warning: %s\n", why)
 	}
