@@ -18,9 +18,11 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
@@ -39,6 +41,7 @@ const (
 	roomForCalls      = 1000 // per connection, in addition to the streams that stay open
 	soon              = callTimeout / 8
 	mostArriving      = 1000 // calls and streams that wait for their message longer than soon: at most 250 MiB
+	mostConnections   = 1000 // of one client, handshakes included: each takes 17 KiB and more
 	connectionTimeout = 10 * time.Second
 	connectionAge     = 30 * time.Minute // then the client connects again, with the certificates of that time
 	connectionGrace   = time.Minute
@@ -60,13 +63,14 @@ type GRPCConfig struct {
 // NewGRPC returns a gRPC server with the scaler and the health service, which reports the scaler's name as SERVING until its
 // Shutdown. A request must arrive within 2 s and have at most 256 KiB; the call then has a deadline of 2 s. A panic is
 // answered with Internal. Connections are closed after half an hour, so that certificates are checked again. Reflection is
-// off.
+// off. A client's address has at most 1,000 connections, those whose handshake is not over included.
 //
 // Calls that wait for their messages have 1,000 places, which the clients share by IP address; one client has at most 500. If
 // a client has more such calls, each has a quarter of a second for its message.
 //
 // The server allows two open streams for each trigger that the engine may have; one more is ResourceExhausted. A connection
-// has room for a thousand calls in addition: otherwise a client's calls would wait for streams that never end.
+// has room for a thousand calls in addition: otherwise a client's calls would wait for streams that never end. A stream with
+// more than 4 KiB of headers, which stay in memory while it is open, is ResourceExhausted too.
 func NewGRPC(c GRPCConfig) (*grpc.Server, *health.Server, error) {
 	var e scaling.FieldErrors
 	e.Check(c.Engine != nil, "engine", nil, "must be set")
@@ -110,9 +114,11 @@ func NewGRPC(c GRPCConfig) (*grpc.Server, *health.Server, error) {
 			MaxConnectionAge: connectionAge, MaxConnectionAgeGrace: connectionGrace, Time: ping, Timeout: leastPing,
 		}),
 	}
+	transport := insecure.NewCredentials()
 	if c.TLS != nil {
-		options = append(options, grpc.Creds(credentials.NewTLS(c.TLS)))
+		transport = credentials.NewTLS(c.TLS)
 	}
+	options = append(options, grpc.Creds(&connections{TransportCredentials: transport, byHost: make(map[string]int)}))
 	server := grpc.NewServer(options...)
 	externalscaler.RegisterExternalScalerServer(server, NewServer(c.Engine))
 	healthy := health.NewServer()
@@ -123,6 +129,10 @@ func NewGRPC(c GRPCConfig) (*grpc.Server, *health.Server, error) {
 	}
 	return server, healthy, nil
 }
+
+// streamHeaders is the size of headers that a stream may have. KEDA sends a few hundred bytes. A stream keeps a map of them, of up to
+// three times their size.
+const streamHeaders = 4 << 10
 
 // A streamLimit refuses streams beyond the maximum number of open streams.
 type streamLimit struct {
@@ -135,7 +145,21 @@ func (l *streamLimit) intercept(srv any, stream grpc.ServerStream, _ *grpc.Strea
 	if l.open.Add(1) > l.most {
 		return status.Errorf(codes.ResourceExhausted, "there are %d streams, and no more than that are allowed: %d for each trigger that there may be", l.most, streamsPerTrigger)
 	}
+	if size := headersOf(stream.Context()); size > streamHeaders {
+		return status.Errorf(codes.ResourceExhausted, "the headers of the stream have %d bytes, and no more than %d are allowed", size, streamHeaders)
+	}
 	return handler(srv, received{stream})
+}
+
+// headersOf returns the size of what a client sends beside its messages, counted as HTTP/2 does.
+func headersOf(ctx context.Context) (size int) {
+	headers, _ := metadata.FromIncomingContext(ctx)
+	for key, values := range headers {
+		for _, value := range values {
+			size += len(key) + len(value) + 32
+		}
+	}
+	return size
 }
 
 // deadline sets a deadline for each call, because KEDA sets none.

@@ -9,9 +9,11 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/inferscale/inferscale/adapters/k8s/build"
+	"github.com/inferscale/inferscale/adapters/keda/externalscaler"
 )
 
 // TestRegressionShadowsHaveNoAliases: 32 kB of aliases took 39 s of CPU and 200 MiB, in each round.
@@ -26,6 +28,31 @@ func TestRegressionShadowsHaveNoAliases(t *testing.T) {
 	require.Len(t, all, 1)
 	_, err = shadowsOf("- {name: a, other: 1}\n")
 	require.ErrorContains(t, err, "other")
+}
+
+// TestRegressionNamesAreBounded: a name of 250 KiB counted as one place, and a thousand triggers of ScaledObjects that do not exist took
+// 1.4 GiB.
+func TestRegressionNamesAreBounded(t *testing.T) {
+	s := newStage(t, nil)
+	server, metadata := NewServer(s.engine), s.add("a", counting())
+	for _, row := range []struct {
+		namespace, name int
+		want            codes.Code
+	}{
+		{63, 253, codes.OK},
+		{63, 254, codes.InvalidArgument},
+		{64, 253, codes.InvalidArgument},
+		{1, 250 << 10, codes.InvalidArgument},
+	} {
+		_, err := server.GetMetricSpec(t.Context(), &externalscaler.ScaledObjectRef{
+			Namespace: strings.Repeat("x", row.namespace), Name: strings.Repeat("n", row.name), ScalerMetadata: metadata,
+		})
+		require.Equal(t, row.want, code(err), "%d and %d", row.namespace, row.name)
+		if err != nil {
+			require.Less(t, len(err.Error()), 300)
+		}
+	}
+	require.Equal(t, 1, s.engine.running())
 }
 
 // TestRegressionKeysTakeMemory: 256 KiB of keys of three bytes took 5.3 MiB in the cache of the informer, for each ScaledObject.

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/inferscale/inferscale/adapters/keda/externalscaler"
 	"github.com/inferscale/inferscale/scaling"
@@ -17,6 +18,10 @@ const (
 	// greatestValue is the greatest value or target that is sent. In thousandths, in which a HorizontalPodAutoscaler counts,
 	// it is far below the maximum of int64.
 	greatestValue = 1e12
+	// mostNamespace and mostName are the longest names that Kubernetes accepts. They are kept as long as a trigger, several
+	// times, and do not count in MaxTriggers as its metadata do.
+	mostNamespace = validation.DNS1123LabelMaxLength
+	mostName      = validation.DNS1123SubdomainMaxLength
 )
 
 // A Server answers KEDA's calls from the snapshots of an Engine. Calls never advance an algorithm: however many callers there
@@ -158,6 +163,9 @@ func refOf(in *externalscaler.ScaledObjectRef) (Ref, error) {
 	ref := Ref{Namespace: in.GetNamespace(), Name: in.GetName()}
 	if ref.Namespace == "" || ref.Name == "" {
 		return Ref{}, status.Errorf(codes.InvalidArgument, "scaledObjectRef: %q: must have a namespace and a name", shortened(ref.String()))
+	}
+	if len(ref.Namespace) > mostNamespace || len(ref.Name) > mostName {
+		return Ref{}, status.Errorf(codes.InvalidArgument, "scaledObjectRef: %q: must have at most %d bytes in the namespace and %d in the name", shortened(ref.String()), mostNamespace, mostName)
 	}
 	return ref, nil
 }
