@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/inferscale/inferscale/loop"
@@ -65,7 +66,9 @@ func (e *engine) tick(ctx context.Context) []Outcome {
 	bounded, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
 	r.do(bounded)
-	e.report(ctx, r.outcomes, e.Now().Sub(began))
+	if !errors.Is(ctx.Err(), context.Canceled) || slices.ContainsFunc(r.outcomes, func(o Outcome) bool { return o.Write != NoWrite }) {
+		e.report(ctx, r.outcomes, e.Now().Sub(began))
+	} // else the caller ended the round: what failed, failed of that, and nothing was written
 	return r.outcomes
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
@@ -36,6 +37,10 @@ func (h *hearing) failed(ctx context.Context, r *toolscache.Reflector, err error
 	if errors.Is(err, io.EOF) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return // a watch ends so in the normal way
 	}
+	h.note(err)
+}
+
+func (h *hearing) note(err error) {
 	now := h.now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -44,6 +49,32 @@ func (h *hearing) failed(ctx context.Context, r *toolscache.Reflector, err error
 	}
 	h.last, h.err = now, err
 }
+
+// through returns a RoundTripper that notes which watches another cannot begin as the API server does not listen, or has no time:
+// client-go begins them again and again, and tells no handler.
+func (h *hearing) through(next http.RoundTripper) http.RoundTripper { return watched{next, h} }
+
+type watched struct {
+	next  http.RoundTripper
+	hears *hearing
+}
+
+// RoundTrip sends a request.
+func (w watched) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer, err := w.next.RoundTrip(request)
+	if request.URL.Query().Get("watch") == "true" {
+		switch {
+		case utilnet.IsConnectionRefused(err):
+			w.hears.note(err)
+		case err == nil && answer.StatusCode == http.StatusTooManyRequests:
+			w.hears.note(errors.New(answer.Status))
+		}
+	}
+	return answer, err
+}
+
+// WrappedRoundTripper returns the other RoundTripper, for client-go.
+func (w watched) WrappedRoundTripper() http.RoundTripper { return w.next }
 
 // lost is an error while lists or watches fail again and again.
 func (h *hearing) lost() error {

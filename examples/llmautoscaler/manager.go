@@ -57,6 +57,7 @@ func (o *options) manager(ctx context.Context, config *rest.Config, logger *slog
 	config = rest.CopyConfig(config)
 	config.Wrap(stored.Shallow)
 	hears := &hearing{now: time.Now}
+	config.Wrap(hears.through)
 	options := manager.Options{
 		Scheme: scheme, Logger: logr.FromSlogHandler(logger.Handler()),
 		Cache:          o.cache(hears),

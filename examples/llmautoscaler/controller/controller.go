@@ -170,6 +170,7 @@ func (c *Controller) runner(las *stored.LLMAutoScaler) *runner {
 		return old
 	}
 	r := &runner{controller: c, namespace: las.Namespace, uid: las.UID, generation: las.Generation, target: IndexKey(Target(&las.LLMAutoScaler)), status: las.Status.DeepCopy(), scaled: las.Status.LastScaleTime.DeepCopy(), unread: las.StatusErr != nil}
+	r.counted = r.status.CurrentReplicas
 	if d := las.Status.LastDecision; d != nil && d.Time != nil {
 		r.written = d.Time.Time
 	}
@@ -177,7 +178,7 @@ func (c *Controller) runner(las *stored.LLMAutoScaler) *runner {
 	if old == nil {
 		r.due = c.first(&las.LLMAutoScaler)
 	} else if old.uid == las.UID {
-		r.status, r.written, r.pace, r.credentials = old.status, old.written, old.pace, old.credentials
+		r.status, r.counted, r.written, r.pace, r.credentials = old.status, old.counted, old.written, old.pace, old.credentials
 		old.credentials = nil
 		if las.SpecErr != nil {
 			r.target = old.target // it is not known: what follows may have the same

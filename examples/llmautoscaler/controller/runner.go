@@ -50,6 +50,7 @@ type runner struct {
 	until   time.Time                     // the controller's: when the round that is due counts as not made
 	status  *v1alpha1.LLMAutoScalerStatus // as last written, or as found
 	scaled  *metav1.Time                  // its lastScaleTime as it should be, also where the status could not be written
+	counted *int32                        // the last count that a status had
 	unread  bool                          // what is stored as the status could not be read
 	written time.Time                     // when it was; zero if it was found
 	pace    pace                          // of what it says beside counts

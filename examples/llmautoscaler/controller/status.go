@@ -44,7 +44,7 @@ func (r *runner) report(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s
 	if equality.Semantic.DeepEqual(essence(status), essence(r.status)) && !r.written.IsZero() && o.At.Sub(r.written) < c.StatusRefresh {
 		return nil
 	}
-	if !r.controller.tell(r, o.At, r.unread || r.written.IsZero() || urgent(status, r.status)) {
+	if !r.controller.tell(r, o.At, r.unread || r.written.IsZero() || urgent(status, r.status, r.counted)) {
 		return nil // the next round finds it again
 	}
 	after := &stored.LLMAutoScaler{LLMAutoScaler: *las.DeepCopy()}
@@ -65,6 +65,9 @@ func (r *runner) report(ctx context.Context, las *v1alpha1.LLMAutoScaler, o *k8s
 	r.unread = false
 	c.Numbers.statusWritten()
 	r.status, r.written = status, o.At
+	if status.CurrentReplicas != nil {
+		r.counted = status.CurrentReplicas
+	}
 	return nil
 }
 
@@ -124,11 +127,11 @@ func (p *pace) count(now time.Time, pause time.Duration, burst int) {
 	}
 }
 
-// urgent reports whether a status speaks of other replicas or another spec than one before, or is the first to say what a
-// dry run would have done.
-func urgent(s, before *v1alpha1.LLMAutoScalerStatus) bool {
+// urgent reports whether a status speaks of another spec than one before or of other replicas than were counted last, or is the
+// first to say what a dry run would have done. A count that cannot be read comes and goes.
+func urgent(s, before *v1alpha1.LLMAutoScalerStatus, counted *int32) bool {
 	return s.ObservedGeneration != before.ObservedGeneration || !s.LastScaleTime.Equal(before.LastScaleTime) ||
-		!equality.Semantic.DeepEqual(s.CurrentReplicas, before.CurrentReplicas) || would(s) && !would(before)
+		s.CurrentReplicas != nil && !equality.Semantic.DeepEqual(s.CurrentReplicas, counted) || would(s) && !would(before)
 }
 
 // would reports whether a status says that a dry run would have changed the replicas.
