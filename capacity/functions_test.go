@@ -1,6 +1,8 @@
 package capacity
 
 import (
+	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -102,6 +104,29 @@ func TestNeedsAreInTheUnitOfTheTuning(t *testing.T) {
 	require.InDelta(t, 2*try.Capacity, s.Tuning.Capacity, 0)
 	assert.InDelta(t, 3, s.Needs[0].Value, 1e-12)
 	assert.InDelta(t, 1.5, s.Means[0].Value, 1e-12)
+}
+
+// TestRegressionNeedsThatAreRoundedAreAState: needs that differ by a rounding error, as those of a constant load do, were equal in the unit of
+// a new tuning, and the state was then refused as none: needs[1]: must be later and less than the one before.
+func TestRegressionNeedsThatAreRoundedAreAState(t *testing.T) {
+	other := someTrial()
+	other.PromptToken, other.AnswerToken, other.Capacity = 0.55e-4, 1.1e-4, 0.2
+	scaler, err := New(config(), found(other))
+	require.NoError(t, err)
+	s := State{Tuning: Tuning{trial: someTrial()}}
+	for i := range 20 {
+		showTo(t, &s, start().Add(time.Duration(i)*15*time.Second), observation(4, 0, 20, 300*float64(i), 1500, 200))
+	}
+	for need := 1.9; len(s.Needs) < 8; need = math.Nextafter(need, 0) {
+		s.Needs = append(s.Needs, Peak{At: s.Since + 15*float64(len(s.Needs)), Value: need})
+	}
+	s.Means = slices.Clone(s.Needs)
+	require.NoError(t, s.Validate())
+	s = scaler.tune(s)
+	require.InDelta(t, other.PromptToken, s.Tuning.PromptToken, 0)
+	require.InDelta(t, 1.045, s.Needs[0].Value, 1e-9)
+	require.InDelta(t, s.Since+15*7, s.Needs[len(s.Needs)-1].At, 0)
+	require.NoError(t, s.Validate())
 }
 
 // TestWhatWasReadyAfterAnAbsenceIsNoStart: a replica was asked for, and was there when somebody looked again 50 minutes later.

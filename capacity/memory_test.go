@@ -201,6 +201,32 @@ func TestMissesThatReplaysDoNotExplainLowerTheCapacity(t *testing.T) {
 	})
 }
 
+// TestRegressionWhatAnotherSLOMissedIsNotRemembered: after an SLO that half of the requests missed was changed to one that all meet, the capacity
+// stayed at its least, and the trust at none, for more than half a day.
+func TestRegressionWhatAnotherSLOMissedIsNotRemembered(t *testing.T) {
+	long.Skip(t)
+	c := config()
+	p := passed(t, 20, func(float64) float64 { return 12 })
+	p.Start, p.Last = 30, Tuning{}
+	begin(&p, 12)
+	p.Last = p.Tune(&c)
+	require.Equal(t, c.SLO, p.Last.SLO)
+	p.Last.At -= tuneEvery
+	p.Last.Missed = 0
+	calm := p.Tune(&c)
+
+	p.Last.Least, p.Last.Missed = lowest, p.Last.Served/2
+	same := p.Tune(&c)
+	require.Greater(t, same.Missed, 0.4*p.Last.Served)
+	require.Less(t, same.Capacity, 0.8*calm.Capacity)
+	p.Last.SLO.TTFT /= 10
+	other := p.Tune(&c)
+	require.Equal(t, c.SLO, other.SLO)
+	require.InDelta(t, other.Hopeless*p.Last.Served, other.Missed, 0.1*p.Last.Served*goalMisses)
+	require.InEpsilon(t, calm.Capacity, other.Capacity, 0.07)
+	require.InDelta(t, calm.Trust, other.Trust, 0.01)
+}
+
 // TestADayNeedsNeitherTheShareOfItsBottomNorTheReplicasOfItsTop: at the bottom of a day two replicas are filled and two are spare, at
 // its top twenty are filled and five are spare. With the least share alone, what is found at the top would be halved.
 func TestADayNeedsNeitherTheShareOfItsBottomNorTheReplicasOfItsTop(t *testing.T) {

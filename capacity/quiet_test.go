@@ -73,6 +73,31 @@ func TestRegressionAClockPutForwardIsNoLull(t *testing.T) {
 	}
 }
 
+// TestRegressionAClockPutForwardIsNoHourWithoutRequests: where no request came in the 15 s in which the clock was put forward by an hour,
+// 5 replicas became 1 (Unused), which no hour without requests had shown.
+func TestRegressionAClockPutForwardIsNoHourWithoutRequests(t *testing.T) {
+	scaler, err := New(config(), found(someTrial()))
+	require.NoError(t, err)
+	var s State
+	var d scaling.Decision
+	for i := range 580 {
+		now, running := start().Add(time.Duration(i)*15*time.Second), 20.0
+		if i >= 319 { // nothing comes any more
+			running = 0
+		}
+		if i >= 320 {
+			now = now.Add(time.Hour)
+		}
+		s, d = scaler.Decide(s, now, observation(5, 0, running, 60*float64(min(i, 318)), 1500, 200))
+		_, unused := d.Find(Unused)
+		require.Equal(t, i >= 320+240, unused, "%d: %s", i, d.Explain())
+		if i >= 320 && i < 340 {
+			require.EqualValues(t, 5, d.Replicas, "%d: %s", i, d.Explain())
+		}
+	}
+	require.EqualValues(t, 1, d.Replicas)
+}
+
 // TestRegressionAStartThatEndsInSilenceIsNoLonger: while no pod answered, what became ready was not looked at.
 func TestRegressionAStartThatEndsInSilenceIsNoLonger(t *testing.T) {
 	scaler, err := New(config(), found(someTrial()))

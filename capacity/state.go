@@ -374,7 +374,8 @@ func (s *State) rate(w float64) (rate, unsure float64) {
 	return between(a, b), unsureBetween(a, b)
 }
 
-// quiet returns for how many seconds certainly nothing arrived or was served, up to an hour or more.
+// quiet returns for how many seconds certainly nothing arrived or was served, up to an hour or more. A gap in the samples does not count:
+// the clock may have been put forward.
 func (s *State) quiet() float64 {
 	x := s.last()
 	if x.Partly || x.Vague || x.queued() > 0 || x.Running > 0 {
@@ -384,7 +385,7 @@ func (s *State) quiet() float64 {
 	if from.Partly || x.atMost(from) > 0 {
 		return 0
 	}
-	return x.At - from.At
+	return x.At - max(from.At, s.Since)
 }
 
 // between returns arrivals per second between two samples.
@@ -505,6 +506,19 @@ func (s *State) growing(span, lead, dispersion float64) load {
 		kv = min(kv, max(0, b.KV*sure-a.KV)/dt)
 	}
 	return load{l.running + running*lead, l.kv + kv*lead}
+}
+
+// times returns the needs in a unit that is so many times smaller. Of those that are rounded to the same value the latest stays.
+func (p Peaks) times(unit float64) Peaks {
+	all := p[:0]
+	for _, peak := range p {
+		peak.Value *= unit
+		if k := len(all); k > 0 && all[k-1].Value <= peak.Value {
+			all = all[:k-1]
+		}
+		all = append(all, peak)
+	}
+	return all
 }
 
 // hold records a need and returns the largest of the last w seconds. It remembers at least an hour, as w may grow.

@@ -3,6 +3,7 @@ package capacity
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -185,4 +186,28 @@ func TestBackIsThatOfATwin(t *testing.T) {
 			require.Same(t, &s.Samples[i], s.back(w))
 		}
 	})
+}
+
+// TestRegressionTheStoredStateIsOfItsSize: it was said to be smaller than 2 KB. With 64 counts that were asked for and are not ready it is 3.7 KB.
+func TestRegressionTheStoredStateIsOfItsSize(t *testing.T) {
+	x := 2.0 / 3
+	try := trial{x, x / 1e4, x / 1e4, 300, 300, true, 1 + x, x, x, x, true, x}
+	s := State{Began: 1764500000.123, Tuned: 1764500000.123, Guard: x, Tuning: Tuning{
+		trial: try, At: 1764500000.123, Which: 10, Found: slices.Repeat([]float64{x}, choices), Least: x, Spare: x, Missed: 1e3 * x, Served: 1e6 * x, Slowness: x,
+		Law: [4]float64{x / 100, x / 1e4, x / 1e4, x / 1e7}, Bias: x, Requests: 80_000, Late: x / 100, Allowed: x / 10, Attained: true, Replays: 100, Spent: 1e7, Hopeless: x,
+	}}
+	for i := range 100 {
+		s.Starts = append(s.Starts[:min(len(s.Starts), 19)], 1000*x)
+		starts.Applied(&s.Learned, s.Began+float64(i), int32(1000+i), int32(1001+i))
+	}
+	require.NoError(t, s.Validate())
+	stored, err := json.Marshal(s.Durable())
+	require.NoError(t, err)
+	require.Len(t, s.Rises, 64)
+	require.Greater(t, len(stored), 2000)
+	require.Less(t, len(stored), 4000)
+	s.Rises = nil
+	stored, err = json.Marshal(s.Durable())
+	require.NoError(t, err)
+	require.Less(t, len(stored), 2000)
 }

@@ -35,6 +35,8 @@ type Tuning struct {
 	Spare  float64 `json:"spare,omitempty"`
 	Missed float64 `json:"missed,omitempty"`
 	Served float64 `json:"served,omitempty"`
+	// SLO is the one by which they were missed.
+	SLO sim.SLO `json:"slo,omitzero"`
 	// Slowness is the factor by which the server's times are longer than the configuration says, whose times were Law: base, prompt
 	// token, sequence and cached token.
 	Slowness float64    `json:"slowness,omitempty"`
@@ -179,11 +181,7 @@ func (c Scaler) tune(s State) State {
 			}
 			return s
 		}
-		for _, peaks := range [...]Peaks{s.Needs, s.Means} {
-			for i := range peaks {
-				peaks[i].Value *= unit
-			}
-		}
+		s.Needs, s.Means = s.Needs.times(unit), s.Means.times(unit)
 		if given < before { // what the guard kept room for is known now, as far as a replica is given less
 			for _, guard := range [...]*float64{&s.Guard, &s.Unsure.Guard} {
 				*guard = max(0, (1+*guard)*given/before-1)
@@ -303,6 +301,10 @@ func (p *Past) tuned(c *Config, looks int) Tuning {
 			t.Which = 3
 		}
 	}
+	other := t.SLO != (sim.SLO{}) && t.SLO != c.SLO
+	if t.SLO = c.SLO; other { // what was missed by another SLO need not be missed by this one, but for what is hopeless
+		t.Missed = min(t.Missed, hopeless*t.Served)
+	}
 	unsearched := t
 	unsearched.Found = slices.Clone(t.Found)
 	if replayed && !b.exhausted() {
@@ -319,6 +321,9 @@ func (p *Past) tuned(c *Config, looks int) Tuning {
 		since := p.Last.At
 		if p.forgets(t.At) {
 			t.Missed, t.Served, since = 0, 0, p.underWay(lead)
+		}
+		if other {
+			since = t.At
 		}
 		missed, served := p.blamed(since)
 		if passed := t.At - p.Last.At; found {
