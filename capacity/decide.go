@@ -59,7 +59,8 @@ const (
 	Untuned scaling.Code = "Untuned since:s"
 	// Resumed holds as Warming does: the capacity is known, but there is one sample so far, as after a restart, and a rate takes two.
 	Resumed scaling.Code = "Resumed"
-	// Unused scales down to the minimum: no request came for so long, so that nothing is known of their lengths.
+	// Unused scales down to the minimum, but not below one replica, without which nothing is read: no request came for so long, so
+	// that nothing is known of their lengths.
 	Unused scaling.Code = "Unused quiet:s >= needed:s, capacity"
 	// NoSample decides Unknown: the observation lacks a metric.
 	NoSample scaling.Code = "NoSample"

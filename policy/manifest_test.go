@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,4 +100,26 @@ func TestRegressionEmptyTextIsRefusedInManifests(t *testing.T) {
 		require.EqualError(t, err, "p.yaml:4: spec."+field+`: "": must not be empty: an API server takes no empty text here`)
 	}
 	one(t, `proportional: {metrics: [{target: 3, measure: ""}], profile: "", forecast: {mode: "", timeZone: ""}}`) // which no API server has to read
+}
+
+// TestRegressionSignalThatAnEngineLacks: a policy on it was read, simulated and ranked, and no cluster took it.
+func TestRegressionSignalThatAnEngineLacks(t *testing.T) {
+	const scaler = "realtime:\n  metrics: [{source: {engine: %s, signal: %s}, threshold: {high: 1, low: 0}}]\n"
+	lacks := map[policy.Engine][]policy.Signal{
+		"TGI":      {"TTFT", "PrefixCacheHitRate", "Preemptions"},
+		"TRTLLM":   {"Preemptions"},
+		"Triton":   {"TPOT", "PrefixCacheHitRate", "Preemptions"},
+		"Dynamo":   {"Preemptions"},
+		"LlamaCPP": {"KVCacheUsage", "TTFT", "TPOT", "PrefixCacheHitRate", "Preemptions"},
+	}
+	for _, e := range policy.Engines() {
+		for _, s := range policy.Signals() {
+			_, err := policy.Read(fmt.Appendf(nil, scaler, e, s), "p.yaml")
+			if slices.Contains(lacks[e], s) {
+				require.EqualError(t, err, fmt.Sprintf("p.yaml:2: realtime.metrics[0].source.signal: %q: %s has none", s, e))
+			} else {
+				require.NoError(t, err, "%s %s", e, s)
+			}
+		}
+	}
 }

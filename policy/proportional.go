@@ -77,7 +77,8 @@ type ProportionalScaler struct {
 	// +kubebuilder:validation:XValidation:rule="self >= 0",message="must be a whole number"
 	ActivationScale *int32 `json:"activationScale,omitempty"`
 
-	// StartupCredit counts requested replicas that are not ready yet as ready, wherever a rule uses the ready replicas.
+	// StartupCredit counts requested replicas that are not ready yet as ready, for panic and for scaleDown.maxRate;
+	// scaleUp.maxRate always uses the ready replicas.
 	// +optional
 	StartupCredit *bool `json:"startupCredit,omitempty"`
 

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/inferscale/inferscale/internal/enginemetrics"
 	"github.com/inferscale/inferscale/scaling"
 )
 
@@ -133,8 +134,27 @@ func Signals() []Signal {
 	return []Signal{"Waiting", "Running", "InFlight", "KVCacheUsage", "TTFT", "TPOT", "PrefixCacheHitRate", "Preemptions"}
 }
 
-// source checks a source, and reports whether it is valid. It does not check whether the engine has the signal, nor the path
-// and the labels: only the packages that read pods know about these.
+// has reports whether the engine shows a signal.
+func (e Engine) has(s Signal) bool {
+	names := []string{string(s)}
+	switch s {
+	case enginemetrics.InFlight:
+		names = []string{enginemetrics.Waiting, enginemetrics.Running}
+	case enginemetrics.PrefixCacheHitRate:
+		if e == enginemetrics.VLLM {
+			names = []string{enginemetrics.PrefixCacheHits, enginemetrics.PrefixCacheQueries}
+		}
+	}
+	for _, name := range names {
+		if _, ok := enginemetrics.Of(string(e), name); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// source checks a source, and reports whether it is valid. It does not check the path and the labels: only the packages that read
+// pods know about these.
 func (b *builder) source(s MetricSource, path string) bool {
 	var e scaling.FieldErrors
 	if s.Signal == "" && s.Engine == "" {
@@ -144,6 +164,9 @@ func (b *builder) source(s MetricSource, path string) bool {
 		e.Check(s.Aggregation == "", path+".aggregation", string(s.Aggregation), "must not be given beside engine and signal: how a signal is aggregated is known")
 		e.Check(slices.Contains(Engines(), s.Engine), path+".engine", string(s.Engine), "must be one of "+allOf(Engines())+", beside a signal")
 		e.Check(slices.Contains(Signals(), s.Signal), path+".signal", string(s.Signal), "must be one of "+allOf(Signals())+", beside an engine")
+		if slices.Contains(Engines(), s.Engine) && slices.Contains(Signals(), s.Signal) {
+			e.Check(s.Engine.has(s.Signal), path+".signal", string(s.Signal), string(s.Engine)+" has none")
+		}
 		if s.Quantile != nil {
 			q, err := s.Quantile.Float()
 			e.Check(s.Signal == "TTFT" || s.Signal == "TPOT", path+".quantile", text(s.Quantile), quantileRule)

@@ -219,6 +219,26 @@ func TestDigitsOfNumbers(t *testing.T) {
 	require.Contains(t, string(data), `"a":"-Inf"`)
 }
 
+// TestRegressionInequalityOfLargeNumbers: six digits of a number beside all digits of a whole one read as the opposite.
+func TestRegressionInequalityOfLargeNumbers(t *testing.T) {
+	for _, row := range []struct {
+		op   string
+		a, b float64
+		want string
+	}{
+		{">", 1234563.5, 1234563, "a=1234563.5 > b=1234563"},
+		{">", 1320000.4, 1320000, "a=1320000.4 > b=1320000"},
+		{"<", 2345678.5, 2345679, "a=2345678.5 < b=2345679"},
+		{"<", 999999.75, 1000000, "a=999999.75 < b=1000000"},
+		{"<", 12345678.9, 1e9, "a=1.23457e+07 < b=1000000000"},
+		{">", 2345678.5, 1234567.5, "a=2.34568e+06 > b=1.23457e+06"},
+		{">", math.Inf(1), 1320000.4, "a=+Inf > b=1.32e+06"},
+	} {
+		s := scaling.Step{Code: scaling.Code("Is a " + row.op + " b"), Numbers: [4]float64{row.a, row.b}}
+		require.Equal(t, row.want, s.Because())
+	}
+}
+
 // TestHoldsOfEveryOperator: up to noise, and exactly where both sides are whole.
 func TestHoldsOfEveryOperator(t *testing.T) {
 	const big = 1e9

@@ -94,8 +94,8 @@ type Step struct {
 //
 //	vllm:num_requests_waiting lower=12 > high=10, held=30s >= window=30s
 //
-// Numbers have six significant digits, and durations milliseconds. If that would make two different numbers of an inequality
-// look equal, they have twelve digits, and durations nanoseconds.
+// Numbers have six significant digits, whole ones all of theirs, and durations milliseconds. If that would make two different
+// numbers of an inequality look equal, or the larger one smaller, they have twelve digits, and durations nanoseconds.
 func (s Step) Because() string {
 	var b strings.Builder
 	b.WriteString(s.Subject)
@@ -116,7 +116,7 @@ func (s Step) Because() string {
 		}
 		rv := s.at(&next)
 		l, r := formatAs(left, lv, false), formatAs(right, rv, false)
-		if lv != rv && l == r {
+		if lv != rv && (l == r || misread(l, r, lv < rv)) {
 			l, r = formatAs(left, lv, true), formatAs(right, rv, true)
 		}
 		writeNumber(&b, left, l)
@@ -126,6 +126,14 @@ func (s Step) Because() string {
 		writeNumber(&b, right, r)
 	})
 	return b.String()
+}
+
+// misread reports whether the texts of two different numbers show equal ones, or the larger one as the smaller: a rounded number
+// beside a whole one, which has all its digits, can. Durations round alike.
+func misread(left, right string, less bool) bool {
+	l, errLeft := strconv.ParseFloat(left, 64)
+	r, errRight := strconv.ParseFloat(right, 64)
+	return errLeft == nil && errRight == nil && (l == r || (l < r) != less)
 }
 
 func writeNumber(b *strings.Builder, name, number string) {

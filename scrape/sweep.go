@@ -15,8 +15,8 @@ type Sweep struct {
 	// At is the time at which the sweep began; the readings carry it too.
 	At time.Time
 	// Readings has one reading per metric, in the order of Config.Metrics. An unknown metric has a reading too, with Values
-	// 0: it is never a silent zero. Values, NotReady and Failed add up to the pods that count. See [Config] for reuse and
-	// [Metric] for Fill; the interval is
+	// 0: it is never a silent zero. Values, NotReady and Failed add up to the pods that count, unless pods have
+	// answered and none has observed anything: Values is then 0. See [Config] for reuse and [Metric] for Fill; the interval is
 	//
 	//	Lower = S / (C+M)    Upper = (S + Fill*M) / (C+M)    M = C * missing/present
 	//

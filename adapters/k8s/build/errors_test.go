@@ -163,13 +163,13 @@ scaler:
 		"spec.intervalSeconds: 0: must be between 1 and 3600",
 		"spec.maxReplicas: 8: must not be below min 9",
 		"spec.grouping: Both: must be Pod, LeaderWorkerSet or KaitoWorkspace",
+		"spec.scaler.realtime.metrics[0].source.signal: TTFT: TGI has none",
 		"spec.scaler.realtime.metrics[0].threshold.high: 1: must be a number above low 2",
 		"spec.scaler.cron.policies[0].schedule: nonsense: is not a cron expression of five fields: expected exactly 5 fields, found 1: [nonsense]",
 		"spec.scrape.tls.serverName: a b: must be a host name",
 		"spec.scrape.tls.caSecretRef: ca: must not be given with insecureSkipVerify",
 		"spec.scrape.bearerTokenSecretRef.name: : must not be empty",
 		"spec.scaler.realtime.metrics[1].source.protocol: http: must be that of every other source, https, as spec.scrape.portName is given",
-		"spec.scaler.realtime.metrics[0].source.signal: TTFT: TGI has none",
 		"spec.scaler.realtime.metrics[1].source.protocol: http: must be https with spec.scrape.bearerTokenSecretRef: a token is not sent in the open",
 	)
 }
