@@ -52,14 +52,7 @@ func TestFitRuns(t *testing.T) {
 	for _, server := range []sim.Server{sim.Qwen32B(), sim.Llama70BA100(), sim.Llama70BH100x4()} {
 		r, err := calibrate.FitRuns(table(t, server), calibrate.Options{KVTokens: server.KVTokens})
 		require.NoError(t, err)
-		for _, x := range truths(&r, &server) {
-			t.Logf("%-12s %+6.2f %% [%+.1f, %+.1f] %s", x.name, 100*off(x.got.Value, x.want), 100*off(x.got.Lower, x.want), 100*off(x.got.Upper, x.want), x.got.Unknown)
-			if x.got.Known() && x.want > 0 {
-				require.InEpsilon(t, x.want, x.got.Value, 0.05, x.name)
-			}
-			require.LessOrEqual(t, x.got.Lower, x.want*1.0001)
-			require.GreaterOrEqual(t, x.got.Upper, x.want*0.9999)
-		}
+		finds(t, &r, &server, 0.0001)
 		require.Equal(t, calibrate.Benchmark, r.Base.Source)
 		require.True(t, r.Base.Known() && r.PrefillToken.Known())
 		require.True(t, r.From.IsZero())
@@ -120,11 +113,7 @@ func TestRegressionAPromptDoesNotDelayItsOwnSequence(t *testing.T) {
 		two := sweep(t, server, [][2]float64{{1000, 200}, {4000, 500}}, 1, 2, 4, 8)
 		four := sweep(t, server, [][2]float64{{200, 800}, {4000, 200}, {1000, 1000}, {6000, 1500}}, 1, 2, 4, 8, 16)
 		for _, r := range []calibrate.Result{two, four} {
-			for _, x := range truths(&r, &server) {
-				t.Logf("%-12s %+6.2f %% [%+.1f, %+.1f] %s", x.name, 100*off(x.got.Value, x.want), 100*off(x.got.Lower, x.want), 100*off(x.got.Upper, x.want), x.got.Unknown)
-				require.LessOrEqual(t, x.got.Lower, x.want*1.0001, x.name)
-				require.GreaterOrEqual(t, x.got.Upper, x.want*0.9999, x.name)
-			}
+			finds(t, &r, &server, 0.0001)
 			require.InEpsilon(t, server.Base, r.Base.Value, 0.003)
 		}
 		require.InEpsilon(t, server.PrefillToken, four.PrefillToken.Value, 0.01)
@@ -498,11 +487,7 @@ func TestRegressionRunsWithAFullCacheAreLeftOut(t *testing.T) {
 	}
 	r, err := calibrate.FitRuns(runs, calibrate.Options{KVTokens: server.KVTokens})
 	require.NoError(t, err)
-	for _, x := range truths(&r, &server) {
-		t.Logf("%-12s %+6.2f %% [%+.1f, %+.1f] %s", x.name, 100*off(x.got.Value, x.want), 100*off(x.got.Lower, x.want), 100*off(x.got.Upper, x.want), x.got.Unknown)
-		require.LessOrEqual(t, x.got.Lower, x.want*1.0001, x.name)
-		require.GreaterOrEqual(t, x.got.Upper, x.want*0.9999, x.name)
-	}
+	finds(t, &r, &server, 0.0001)
 	require.Equal(t, len(runs), r.Points)
 	require.Equal(t, len(runs)-full, r.Rows)
 	require.Equal(t, []calibrate.Exclusion{{Reason: calibrate.NearlyFull, Points: full}}, r.Excluded)

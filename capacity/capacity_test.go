@@ -51,6 +51,12 @@ func run(tb testing.TB, s *sim.Scenario, c Config, tuner Tuner) sim.Result {
 	})
 }
 
+func build(t require.TestingT, c Config, tuner Tuner) Scaler {
+	s, err := New(c, tuner)
+	require.NoError(t, err)
+	return s
+}
+
 func runPolicy(tb testing.TB, s *sim.Scenario, policy func() (scaling.Group, error)) sim.Result {
 	tb.Helper()
 	r, err := sim.Run(context.Background(), s, policy, sim.Options{Seed: 1})
@@ -209,8 +215,7 @@ func (quiet) Tune(_ *Config, past func() Past) (Tuning, bool) { return past().La
 
 // TestSteadyStateAllocatesNothing decides at rest.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
-	scaler, err := New(config(), quiet{})
-	require.NoError(t, err)
+	scaler := build(t, config(), quiet{})
 	s := State{Tuning: Tuning{trial: trial{Capacity: 0.5, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300}, Requests: 100}}
 	i := 0
 	obs := observation(4, 0, 20, 0, 1500, 200)
@@ -232,8 +237,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 
 // BenchmarkDecide is a decision between two tunings.
 func BenchmarkDecide(b *testing.B) {
-	scaler, err := New(config(), quiet{})
-	require.NoError(b, err)
+	scaler := build(b, config(), quiet{})
 	s := State{Tuning: Tuning{trial: trial{Capacity: 0.5, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300}, Requests: 100}}
 	obs := observation(4, 0, 20, 0, 1500, 200)
 	i, now := 0, start()
@@ -254,8 +258,7 @@ func BenchmarkDecide(b *testing.B) {
 // BenchmarkRound is a round of package loop at rest, after two hours, with a tuning every five minutes: what is gathered, some 100 KB
 // as JSON, is copied once and not marshalled.
 func BenchmarkRound(b *testing.B) {
-	s, err := New(config(), found(someTrial()))
-	require.NoError(b, err)
+	s := build(b, config(), found(someTrial()))
 	l, err := loop.New(scaling.GroupOf(scaling.New(s)), loop.Config{Period: 15 * time.Second, Conflicts: 3})
 	require.NoError(b, err)
 	require.NoError(b, l.Restore(nil))

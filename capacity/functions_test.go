@@ -93,8 +93,7 @@ func TestNeedsAreInTheUnitOfTheTuning(t *testing.T) {
 	try := someTrial()
 	twice := try
 	twice.PromptToken, twice.AnswerToken, twice.Capacity = 2*try.PromptToken, 2*try.AnswerToken, 2*try.Capacity
-	scaler, err := New(config(), found(twice))
-	require.NoError(t, err)
+	scaler := build(t, config(), found(twice))
 	s := State{Tuning: Tuning{trial: try}}
 	for i := range 20 {
 		showTo(t, &s, start().Add(time.Duration(i)*15*time.Second), observation(4, 0, 20, 300*float64(i), 1500, 200))
@@ -131,8 +130,7 @@ func TestRegressionNeedsThatAreRoundedAreAState(t *testing.T) {
 
 // TestWhatWasReadyAfterAnAbsenceIsNoStart: a replica was asked for, and was there when somebody looked again 50 minutes later.
 func TestWhatWasReadyAfterAnAbsenceIsNoStart(t *testing.T) {
-	scaler, err := New(config(), found(someTrial()))
-	require.NoError(t, err)
+	scaler := build(t, config(), found(someTrial()))
 	now := start()
 	for absent, starts := range map[time.Duration]int{time.Minute: 1, 50 * time.Minute: 0} {
 		s, _ := scaler.Decide(State{}, now, observation(4, 0, 20, 100, 1500, 200))

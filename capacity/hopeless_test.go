@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/scaling"
@@ -31,8 +30,7 @@ func TestHopelessRequestsDoNotAskForEveryReplica(t *testing.T) {
 	assert.Less(t, r.ReplicaHours, 0.3*all.ReplicaHours)
 	assert.InDelta(t, 1-all.Attainment, tuned.Hopeless, 0.015)
 
-	scaler, err := New(c, found(tuned.trial))
-	require.NoError(t, err)
+	scaler := build(t, c, found(tuned.trial))
 	state := State{Tuning: tuned}
 	state.Samples = []Sample{{At: 1, Ready: 12}, {At: 16, Ready: 12}}
 	d := scaling.HoldAt(12)

@@ -16,9 +16,7 @@ import (
 func TestLongerPromptsCountAtOnce(t *testing.T) {
 	try := someTrial()
 	try.Deviation = 1
-	scaler, err := New(config(), found(try))
-	require.NoError(t, err)
-	p := scaling.New(scaler)
+	p := scaling.New(build(t, config(), found(try)))
 	var d scaling.Decision
 	served, tokens, became := 0.0, 0.0, 20*time.Minute
 	work := func() float64 {

@@ -55,8 +55,7 @@ func TestWhatAnHourHasShownIsRemembered(t *testing.T) {
 	require.Less(t, first.Served, 1e6, "nor do the requests of that hour count")
 	require.Greater(t, first.Served, 20_000.0, "but those of the past that is left do")
 
-	scaler, err := New(c, quiet{})
-	require.NoError(t, err)
+	scaler := build(t, c, quiet{})
 	obs := observation(4, 0, 20, 1000, 1500, 200)
 	s := State{Tuning: after}
 	_, _ = scaler.Decide(s, start(), obs)
@@ -251,10 +250,9 @@ func TestBurstsOfFourTimesTheLoadAreLearned(t *testing.T) {
 		}
 	}
 	s.Workload = w
-	scaler, err := New(config(), nil)
-	require.NoError(t, err)
+	scaler := build(t, config(), nil)
 	late, all := 0.0, 0.0
-	_, err = sim.Run(t.Context(), &s, func() (scaling.Group, error) { return scaling.GroupOf(scaling.New(scaler)), nil }, sim.Options{Seed: 1, Request: func(o sim.Outcome) {
+	_, err := sim.Run(t.Context(), &s, func() (scaling.Group, error) { return scaling.GroupOf(scaling.New(scaler)), nil }, sim.Options{Seed: 1, Request: func(o sim.Outcome) {
 		if o.Arrived > 2*time.Hour {
 			if all++; !o.Met {
 				late++

@@ -50,8 +50,7 @@ func TestTheEndOfTrafficDoesNotSlowTheServer(t *testing.T) {
 // TestRegressionAClockPutForwardIsNoLull: the arrivals of 15 s looked like those of ten minutes, and what was held had expired: 5
 // replicas became 1 in one round. It is no lull either if nothing could be scraped for so long.
 func TestRegressionAClockPutForwardIsNoLull(t *testing.T) {
-	scaler, err := New(config(), found(someTrial()))
-	require.NoError(t, err)
+	scaler := build(t, config(), found(someTrial()))
 	for _, forward := range []time.Duration{10 * time.Minute, 61 * time.Minute, 5 * time.Hour} {
 		var s State
 		var d scaling.Decision
@@ -100,8 +99,7 @@ func TestRegressionAClockPutForwardIsNoHourWithoutRequests(t *testing.T) {
 
 // TestRegressionAStartThatEndsInSilenceIsNoLonger: while no pod answered, what became ready was not looked at.
 func TestRegressionAStartThatEndsInSilenceIsNoLonger(t *testing.T) {
-	scaler, err := New(config(), found(someTrial()))
-	require.NoError(t, err)
+	scaler := build(t, config(), found(someTrial()))
 	var s State
 	for i := range 200 {
 		now := start().Add(time.Duration(i) * 15 * time.Second)
@@ -197,8 +195,7 @@ func TestRegressionOnePairOfSamplesIsNoSlowness(t *testing.T) {
 // TestRegressionAReplicaIsGivenAsMuchOnceNothingComes: after an hour without requests the guard no longer divided what a replica is said to be
 // given, so that the floor of a forecast had fewer replicas for the same morning than a round before.
 func TestRegressionAReplicaIsGivenAsMuchOnceNothingComes(t *testing.T) {
-	scaler, err := New(config(), found(someTrial()))
-	require.NoError(t, err)
+	scaler := build(t, config(), found(someTrial()))
 	var s State
 	last := 0.0
 	for i := range 600 {

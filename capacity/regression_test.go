@@ -34,8 +34,7 @@ func showTo(t *testing.T, s *State, now time.Time, obs scaling.Observation) {
 func TestBoundsComeFirst(t *testing.T) {
 	c := config()
 	c.Bounds = scaling.Bounds{Min: 5, Max: 8}
-	s, err := New(c, quiet{})
-	require.NoError(t, err)
+	s := build(t, c, quiet{})
 	for _, spec := range []int32{0, 2, 20} {
 		d := scaling.New(s).Decide(start(), scaling.Observation{SpecReplicas: spec})
 		if !d.Acts() {
@@ -46,9 +45,7 @@ func TestBoundsComeFirst(t *testing.T) {
 
 // TestAnAbsenceIsNoStart: the time for which nobody looked is not taken for that of a start.
 func TestAnAbsenceIsNoStart(t *testing.T) {
-	s, err := New(config(), found(someTrial()))
-	require.NoError(t, err)
-	p := scaling.New(s)
+	p := scaling.New(build(t, config(), found(someTrial())))
 	now, served, spec := start(), 0.0, int32(4)
 	minutes := func(n int) (d scaling.Decision) {
 		for range 4 * n {
@@ -74,8 +71,7 @@ func TestEveryStateIsTakenBack(t *testing.T) {
 			if c.Scrape, c.Control = pace, pace; pace > time.Second {
 				try.Hold = knobs(3 * 3600)[3].hold
 			}
-			s, err := New(c, found(try))
-			require.NoError(t, err)
+			s := build(t, c, found(try))
 			p := scaling.New(s)
 			served := 0.0
 			for i := range 1400 { // the load falls
@@ -95,8 +91,7 @@ func TestEveryStateIsTakenBack(t *testing.T) {
 func TestAConflictEndsNothing(t *testing.T) {
 	c := config()
 	c.Scrape, c.Control = 2*time.Second, 2*time.Second
-	s, err := New(c, found(someTrial()))
-	require.NoError(t, err)
+	s := build(t, c, found(someTrial()))
 	l, err := loop.New(scaling.GroupOf(scaling.New(s)), loop.Config{Period: 2 * time.Second, Conflicts: 3})
 	require.NoError(t, err)
 	var stored []byte
@@ -187,8 +182,7 @@ func TestAnHourIsKept(t *testing.T) {
 
 // TestSamplesOfATimeToComeAreRefused: nothing newer would ever take their place.
 func TestSamplesOfATimeToComeAreRefused(t *testing.T) {
-	sc, err := New(config(), quiet{})
-	require.NoError(t, err)
+	sc := build(t, config(), quiet{})
 	obs := observation(4, 500, 800, 1000, 1500, 200)
 	x, _ := read(start().AddDate(10, 0, 0), &obs, slo())
 	s := State{Seen: Seen{Since: x.At, Asked: seconds(start()), Samples: []Sample{x}, Raw: x}, Began: 1, Tuned: x.At, Tuning: Tuning{trial: someTrial()}}
@@ -267,9 +261,7 @@ func TestTuneLeavesThePastAsItIs(t *testing.T) {
 
 // TestOldReadingsSayNothing: a queue of yesterday asks for nothing.
 func TestOldReadingsSayNothing(t *testing.T) {
-	s, err := New(config(), quiet{})
-	require.NoError(t, err)
-	p := scaling.New(s)
+	p := scaling.New(build(t, config(), quiet{}))
 	for i := range 10 {
 		now := start().Add(time.Duration(i) * 15 * time.Second)
 		obs := observation(4, 3000, 20, float64(i)*15, 1500, 200)
@@ -288,8 +280,7 @@ func TestRegressionFewerRunningNeedNoMore(t *testing.T) {
 	c := config()
 	c.Bounds.Max = 20
 	newPolicy := func() scaling.Policy {
-		s, err := New(c, quiet{})
-		require.NoError(t, err)
+		s := build(t, c, quiet{})
 		return scaling.New(s)
 	}
 	for pods := float64(1); pods <= 2; pods++ { // the second of which is not ready
@@ -326,8 +317,7 @@ func TestRegressionATrendWithinTheNoiseIsNone(t *testing.T) {
 	c := config()
 	c.Bounds.Max = 20
 	newPolicy := func() scaling.Policy {
-		s, err := New(c, found(trial{Capacity: 1, PromptToken: 1e-4, AnswerToken: 2e-4, Fleet: 1, Mean: 1, Trend: true}))
-		require.NoError(t, err)
+		s := build(t, c, found(trial{Capacity: 1, PromptToken: 1e-4, AnswerToken: 2e-4, Fleet: 1, Mean: 1, Trend: true}))
 		return scaling.New(s)
 	}
 	tick := func(after time.Duration, times int, waiting, n, prefilled float64) scalingtest.Tick {
@@ -394,8 +384,7 @@ func TestWhatIsNotKnownAsksForNoMore(t *testing.T) {
 // TestRegressionAHistogramThatBeginsAnewIsNoTraffic: with an upgrade the answers' histogram has other buckets and begins anew, and that of
 // first tokens, which has none, goes on: everything ever counted looked like new arrivals, and the policy asked for all it may.
 func TestRegressionAHistogramThatBeginsAnewIsNoTraffic(t *testing.T) {
-	scaler, err := New(config(), found(someTrial()))
-	require.NoError(t, err)
+	scaler := build(t, config(), found(someTrial()))
 	var s State
 	for i := range 200 {
 		obs := observation(2, 0, 10, 1e6+float64(30*i), 1500, 200)
@@ -432,8 +421,7 @@ func TestAnotherSLOIsNoMiss(t *testing.T) {
 		scaler := func(to time.Duration, tuner Tuner) Scaler {
 			c := config()
 			row.set(&c.SLO, to)
-			s, err := New(c, tuner)
-			require.NoError(t, err)
+			s := build(t, c, tuner)
 			return s
 		}
 		var s State
@@ -489,8 +477,7 @@ func TestAnotherServerIsCalibratedAnew(t *testing.T) {
 	c.Server = slower(c.Server, 0.5)
 	s := State{Tuning: Tuning{trial: someTrial(), Requests: 100, Slowness: 2, Law: times(&c.Server)}}
 	for i := range 40 {
-		scaler, err := New(c, countTunings{found(someTrial()), &tuned})
-		require.NoError(t, err)
+		scaler := build(t, c, countTunings{found(someTrial()), &tuned})
 		before := scaler.slowness(&s.Tuning)
 		s, _ = scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), observation(4, 0, 20, 40*float64(i), 1500, 200))
 		switch {
@@ -536,8 +523,7 @@ func TestRegressionLengthsOfOtherBucketsAreNotMixed(t *testing.T) {
 func TestRegressionAnAgeIsNotLessThanItself(t *testing.T) {
 	c := config()
 	c.ColdStart = 1
-	scaler, err := New(c, quiet{})
-	require.NoError(t, err)
+	scaler := build(t, c, quiet{})
 	s := State{Tuning: Tuning{trial: someTrial(), Law: times(&c.Server), Slowness: 1}}
 	for i := range 30 {
 		var d scaling.Decision

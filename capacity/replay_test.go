@@ -85,8 +85,7 @@ func TestAReplayEndsOnceTooManyAreLate(t *testing.T) {
 // replicas away while requests were late.
 func TestALessCarefulTuningWaitsForTheSLO(t *testing.T) {
 	try := trial{Capacity: 0.5, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300}
-	scaler, err := New(config(), found{Capacity: 1, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300})
-	require.NoError(t, err)
+	scaler := build(t, config(), found{Capacity: 1, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300})
 	tuned := func(late float64) Tuning {
 		s := State{Tuning: Tuning{trial: try}}
 		for i := range 20 {
@@ -130,8 +129,7 @@ func TestRequestsInFlightThatAreTooSlowAskForReplicas(t *testing.T) {
 // TestWhatGrowsInFlightIsSeenBeforeItIsFull: answers that become longer are counted when they are finished, minutes later; what
 // is in flight grows meanwhile, and replicas are asked for while a start still helps. What only jumps does not grow.
 func TestWhatGrowsInFlightIsSeenBeforeItIsFull(t *testing.T) {
-	scaler, err := New(config(), quiet{})
-	require.NoError(t, err)
+	scaler := build(t, config(), quiet{})
 	decide := func(kv func(i int) float64) scaling.Decision {
 		s := State{Tuning: Tuning{trial: trial{Capacity: 0.7, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300, Dispersion: 1}, Requests: 100}}
 		var d scaling.Decision

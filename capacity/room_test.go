@@ -120,8 +120,7 @@ func TestATenthMoreTrafficBeginsWithATenthMoreReplicas(t *testing.T) {
 // TestRoomForWhatWasNeverSeenIsOnTheMean: a past without a jump says that a fleet may be run at its limit; room is kept beside it, on
 // what came in five minutes. What comes by chance within seconds is staffed, without that room.
 func TestRoomForWhatWasNeverSeenIsOnTheMean(t *testing.T) {
-	scaler, err := New(config(), quiet{})
-	require.NoError(t, err)
+	scaler := build(t, config(), quiet{})
 	decide := func(last float64) scaling.Decision {
 		try := trial{Capacity: 0.7, Fleet: 0.7, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 0, Dispersion: 1, Mean: 15.2}
 		s := State{Tuning: Tuning{trial: try, Requests: 100}}
@@ -151,8 +150,7 @@ func TestRoomForWhatWasNeverSeenIsOnTheMean(t *testing.T) {
 // TestRegressionUnseenIsWhatItsNumbersSay: its capacity was that of the mean work of the past, so that the replicas it kept did not follow
 // from the mean work of now.
 func TestRegressionUnseenIsWhatItsNumbersSay(t *testing.T) {
-	scaler, err := New(config(), quiet{})
-	require.NoError(t, err)
+	scaler := build(t, config(), quiet{})
 	try := trial{Capacity: 0.7, Fleet: 0.7, PromptToken: 1e-4, AnswerToken: 2e-4, Dispersion: 1, Mean: 40}
 	s := State{Tuning: Tuning{trial: try, Requests: 100}}
 	for i := range 400 {
@@ -256,8 +254,7 @@ func TestRegressionAQueueDoesNotGrowTheFleetAgainAndAgain(t *testing.T) {
 
 // TestWhatIsInFlightIsKnownFromTheFirstRound: a fleet that is far too small had to wait until sixty requests had finished.
 func TestWhatIsInFlightIsKnownFromTheFirstRound(t *testing.T) {
-	scaler, err := New(config(), quiet{})
-	require.NoError(t, err)
+	scaler := build(t, config(), quiet{})
 	p := scaling.New(scaler)
 	seqs := float64(config().Server.MaxSeqs)
 	d := p.Decide(start(), observation(1, 4*seqs, seqs, 10, 1500, 200))
@@ -273,9 +270,7 @@ func TestWhatIsInFlightIsKnownFromTheFirstRound(t *testing.T) {
 
 // TestAHoldBeforeTheFirstTuningSaysWhatItWaitsFor: it said that 150 requests had finished of the 60 that were needed.
 func TestAHoldBeforeTheFirstTuningSaysWhatItWaitsFor(t *testing.T) {
-	scaler, err := New(config(), quiet{})
-	require.NoError(t, err)
-	p := scaling.New(scaler)
+	p := scaling.New(build(t, config(), quiet{}))
 	for i := range 5 {
 		d := p.Decide(start().Add(time.Duration(i)*15*time.Second), observation(4, 0, 1, float64(1+i)*59, 1500, 200))
 		want, numbers := Untuned, [4]float64{float64(i) * 15}
@@ -307,8 +302,7 @@ func TestRegressionLittleRoomIsBold(t *testing.T) {
 	level.Level, level.Mean = true, 0.01
 	for name, next := range map[string]trial{"level headroom of a quiet past": level, "a larger capacity": {Capacity: 0.6, Fleet: 0.7, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300, Dispersion: 1}} {
 		try := shared
-		scaler, err := New(config(), &finding{&try})
-		require.NoError(t, err)
+		scaler := build(t, config(), &finding{&try})
 		var s State
 		var d scaling.Decision
 		at := func(i int, waiting float64) {
@@ -370,8 +364,7 @@ func TestRegressionWhatATuningExplainsIsNoGuard(t *testing.T) {
 		"no guard":             {0.5, 2, 0, 0},
 	} {
 		try := someTrial()
-		scaler, err := New(config(), &finding{&try})
-		require.NoError(t, err)
+		scaler := build(t, config(), &finding{&try})
 		var s State
 		var d scaling.Decision
 		at := func(i int) {

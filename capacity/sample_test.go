@@ -111,8 +111,7 @@ func observation(spec int32, waiting, running float64, served, prompt, answer fl
 
 // TestWithoutAMetricNothingIsKnown leaves each metric out, and breaks it.
 func TestWithoutAMetricNothingIsKnown(t *testing.T) {
-	scaler, err := New(config(), nil)
-	require.NoError(t, err)
+	scaler := build(t, config(), nil)
 	whole := observation(4, 0, 10, 100, 1000, 100)
 	for i := range whole.Readings {
 		obs := observation(4, 0, 10, 100, 1000, 100)
@@ -377,8 +376,7 @@ func TestAPodThatTakesAnothersSilenceIsNoSurge(t *testing.T) {
 
 // TestPodsThatAnswerAtLastTakeNothingAway: until a rate is known again, what runs is kept, as at a fresh start.
 func TestPodsThatAnswerAtLastTakeNothingAway(t *testing.T) {
-	scaler, err := New(config(), found(someTrial()))
-	require.NoError(t, err)
+	scaler := build(t, config(), found(someTrial()))
 	p, each := scaling.New(scaler), 1e6
 	for i := range 120 {
 		each += 2 * 15

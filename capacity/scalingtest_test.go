@@ -33,8 +33,7 @@ func TestProperties(t *testing.T) {
 				c, tuner := config(), draw(t)
 				c.Bounds.Max = 20
 				newPolicy := func() scaling.Policy {
-					s, err := New(c, tuner)
-					require.NoError(t, err)
+					s := build(t, c, tuner)
 					return scaling.New(s)
 				}
 				return newPolicy, properties(c)
@@ -116,10 +115,8 @@ func TestUnitsDoNotMatter(t *testing.T) {
 		try := genTrial(t)
 		scaled := try
 		scaled.PromptToken, scaled.AnswerToken = try.PromptToken/times, try.AnswerToken/times
-		p, err := New(c, found(try))
-		require.NoError(t, err)
-		q, err := New(d, found(scaled))
-		require.NoError(t, err)
+		p := build(t, c, found(try))
+		q := build(t, d, found(scaled))
 		a, b := scaling.New(p), scaling.New(q)
 		served, spec := 0.0, int32(4)
 		for i := range 80 {
@@ -154,8 +151,7 @@ func TestStateOfHostileCountsIsTakenBack(t *testing.T) {
 		most.Histograms[i].Counts = []float64{math.MaxFloat64, 0, 0}
 	}
 	for i, first := range []scaling.Observation{huge, wide, fewer, negative, most} {
-		scaler, err := New(config(), quiet{})
-		require.NoError(t, err)
+		scaler := build(t, config(), quiet{})
 		p := scaling.New(scaler)
 		for k, obs := range []scaling.Observation{first, observation(4, 0, 20, 50, 1500, 200), first, observation(4, 0, 20, 50, 1500, 200)} {
 			p.Decide(start().Add(time.Duration(k)*15*time.Second), obs)

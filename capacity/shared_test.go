@@ -84,16 +84,14 @@ func TestATuningThatPanicsLeavesItsPolicyAsItWas(t *testing.T) {
 func TestARestartGathersThePastAnewAndLetsNothingGo(t *testing.T) {
 	c := config()
 	begin := func(stored []byte) *loop.Loop {
-		scaler, err := New(c, quiet{})
-		require.NoError(t, err)
+		scaler := build(t, c, quiet{})
 		l, err := loop.New(scaling.GroupOf(scaling.New(scaler)), loop.Config{Period: 15 * time.Second})
 		require.NoError(t, err)
 		require.NoError(t, l.Restore(stored))
 		return l
 	}
 	state := State{Began: seconds(start()), Tuning: Tuning{trial: trial{Capacity: 0.5, Fleet: 100, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300}, Requests: 100}}
-	scaler, err := New(c, quiet{})
-	require.NoError(t, err)
+	scaler := build(t, c, quiet{})
 	policy := scaling.New[State](fixedState{scaler, state})
 	group := scaling.GroupOf(policy)
 	l, err := loop.New(group, loop.Config{Period: 15 * time.Second})

@@ -23,8 +23,7 @@ func TestRegressionPodsThatAreNotReadyAreNotVague(t *testing.T) {
 		return scalingtest.Counting{Metric: name, Bounds: bounds, Counts: counts}
 	}
 	scalingtest.Replay(t, func() scaling.Policy {
-		s, err := New(c, quiet{})
-		require.NoError(t, err)
+		s := build(t, c, quiet{})
 		return scaling.New(s)
 	}, properties(c), "MissingNeverActs", scalingtest.Episode{
 		Spec:    1,
@@ -47,8 +46,7 @@ func TestRegressionPodsThatAreNotReadyAreNotVague(t *testing.T) {
 // TestWhatAFleetWithoutNodesMissesIsNotRemembered: an hour in which there were no nodes for what was asked for made the fleet half as
 // large again for a day. What is missed within starts, however long the load rises, is remembered.
 func TestWhatAFleetWithoutNodesMissesIsNotRemembered(t *testing.T) {
-	scaler, err := New(config(), found(someTrial()))
-	require.NoError(t, err)
+	scaler := build(t, config(), found(someTrial()))
 	for name, ready := range map[string]func(i int) (spec, ready int32){
 		"nodes are lost":        func(int) (int32, int32) { return 5, 3 },
 		"a rise has no nodes":   func(i int) (int32, int32) { return min(5, 3+int32(i)), 3 },
@@ -87,8 +85,7 @@ func TestWhatAFleetWithoutNodesMissesIsNotRemembered(t *testing.T) {
 func TestRegressionMissesBelowMaxAreNotRemembered(t *testing.T) {
 	c := config()
 	c.Bounds.Max = 2
-	scaler, err := New(c, found(someTrial()))
-	require.NoError(t, err)
+	scaler := build(t, c, found(someTrial()))
 	for name, every := range map[string]time.Duration{"as scraped": 15 * time.Second, "often": 5 * time.Second} {
 		s, late := State{}, 0.0
 		for i := range int(time.Hour / every) {

@@ -22,8 +22,7 @@ func TestRestartChangesNoDecision(t *testing.T) {
 	long.Skip(t)
 	s := day(1, 6)
 	plain := run(t, &s, config(), nil)
-	scaler, err := New(config(), nil)
-	require.NoError(t, err)
+	scaler := build(t, config(), nil)
 	r, err := sim.Run(context.Background(), &s, func() (scaling.Group, error) {
 		return scaling.GroupOf(&restored{scaling.New(scaler), scaler}), nil
 	}, sim.Options{Seed: 1})
@@ -53,9 +52,7 @@ func (r *restored) Decide(now time.Time, obs scaling.Observation) scaling.Decisi
 // TestStateIsBounded runs for a day of decisions every second, and looks at what is stored.
 func TestStateIsBounded(t *testing.T) {
 	long.Skip(t)
-	scaler, err := New(config(), quiet{})
-	require.NoError(t, err)
-	p := scaling.New(scaler)
+	p := scaling.New(build(t, config(), quiet{}))
 	most := 0
 	for i := range 20_000 {
 		p.Decide(start().Add(time.Duration(i)*time.Second), observation(4, float64(i%7), 20, float64(i)*3.25, 1500, 200))
@@ -128,8 +125,7 @@ func TestStoredStateIsChecked(t *testing.T) {
 // TestStartsAreLearned asks for more and sees them ready later.
 func TestStartsAreLearned(t *testing.T) {
 	c := config()
-	scaler, err := New(c, quiet{})
-	require.NoError(t, err)
+	scaler := build(t, c, quiet{})
 	s := State{}
 	assert.Equal(t, 100.0, c.start(&s))
 	now := start()

@@ -70,9 +70,7 @@ func (f ahead) Tune(c *Config, past func() Past) (Tuning, bool) {
 
 // TestATuningIsNotOfTheFuture: the clock went back while a tuning was made, which was of the clock before. Its age was negative.
 func TestATuningIsNotOfTheFuture(t *testing.T) {
-	scaler, err := New(config(), ahead{found(someTrial())})
-	require.NoError(t, err)
-	p := scaling.New(scaler)
+	p := scaling.New(build(t, config(), ahead{found(someTrial())}))
 	for i := range 20 {
 		d := p.Decide(start().Add(time.Duration(i)*15*time.Second), observation(4, 0, 10, float64(40*i), 1500, 200))
 		if step, ok := d.Find(Replayed); ok {
@@ -86,8 +84,7 @@ func TestATuningIsNotOfTheFuture(t *testing.T) {
 // TestUnattainableNeedsAMiss: where nothing misses the SLO the server is faster than the simulated one that cannot attain it.
 func TestUnattainableNeedsAMiss(t *testing.T) {
 	for missed, want := range map[float64]bool{0: false, 1: true} {
-		scaler, err := New(config(), quiet{})
-		require.NoError(t, err)
+		scaler := build(t, config(), quiet{})
 		s := State{Tuning: Tuning{trial: someTrial(), Requests: 100, Hopeless: 0.5, Missed: missed, Served: 100}}
 		s, _ = scaler.Decide(s, start(), observation(4, 0, 10, 100, 1500, 200))
 		_, d := scaler.Decide(s, start().Add(15*time.Second), observation(4, 0, 10, 140, 1500, 200))
@@ -138,8 +135,7 @@ func (f calibrated) Tune(c *Config, past func() Past) (Tuning, bool) {
 func TestARefusedTuningLeavesTheSlowness(t *testing.T) {
 	n := 0
 	c := config()
-	scaler, err := New(c, calibrated{found(someTrial()), &n})
-	require.NoError(t, err)
+	scaler := build(t, c, calibrated{found(someTrial()), &n})
 	law := times(&c.Server)
 	law[0] *= 2
 	s := State{Tuning: Tuning{trial: someTrial(), Requests: 100, Slowness: 3, Law: law}}
@@ -153,8 +149,7 @@ func TestARefusedTuningLeavesTheSlowness(t *testing.T) {
 
 // TestRegressionAfterAClockThatGoesBackTheLoadIsAsBefore: what came in two intervals counted as that of one, and a fleet of 3 went to 5.
 func TestRegressionAfterAClockThatGoesBackTheLoadIsAsBefore(t *testing.T) {
-	scaler, err := New(config(), found(someTrial()))
-	require.NoError(t, err)
+	scaler := build(t, config(), found(someTrial()))
 	for _, back := range []time.Duration{20 * time.Second, time.Minute, time.Hour} {
 		for _, once := range []bool{false, true} { // behind from then on, or ahead for one round
 			p := scaling.New(scaler)
@@ -178,8 +173,7 @@ func TestRegressionAfterAClockThatGoesBackTheLoadIsAsBefore(t *testing.T) {
 
 // TestRegressionOneSampleHasNoRate: after each restart the work was known to be 0, and forecasts remembered that.
 func TestRegressionOneSampleHasNoRate(t *testing.T) {
-	scaler, err := New(config(), found(someTrial()))
-	require.NoError(t, err)
+	scaler := build(t, config(), found(someTrial()))
 	var s State
 	var d scaling.Decision
 	for i := range 40 {
@@ -205,8 +199,7 @@ func TestATunerThatPointsToNothingIsRefused(t *testing.T) {
 // TestRegressionAStoredTuningIsNotOfTheFuture: where the clock went back across a restart, Replayed had a negative age, and what was missed
 // until the clock had caught up was not remembered.
 func TestRegressionAStoredTuningIsNotOfTheFuture(t *testing.T) {
-	scaler, err := New(config(), quiet{})
-	require.NoError(t, err)
+	scaler := build(t, config(), quiet{})
 	s := State{Began: seconds(start()), Tuning: Tuning{trial: trial{Capacity: 0.5, Fleet: 1, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 300}, Requests: 100, At: seconds(start())}}
 	for i := range 3 {
 		next, d := scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second-time.Hour), observation(4, 0, 20, 300*float64(i), 1500, 200))

@@ -133,8 +133,7 @@ func TestASteadyPastIsTrusted(t *testing.T) {
 		x := calm
 		x.Trust = trust
 		s := State{Tuning: x, Began: 1}
-		scaler, err := New(c, quiet{})
-		require.NoError(t, err)
+		scaler := build(t, c, quiet{})
 		for i := range 25 {
 			obs := observation(9, 0, 20, 1000+500*min(float64(i), 20), 1500, 200) // nothing comes in the last minute
 			next, d := scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), obs)
@@ -173,8 +172,7 @@ func TestLargeFleetsHaveTheRoomOfSmallOnes(t *testing.T) {
 		s, d := State{Began: 1, Tuning: Tuning{trial: try}}, scaling.Decision{}
 		c := config()
 		c.ColdStart = 300 * time.Second
-		scaler, err := New(c, quiet{})
-		require.NoError(t, err)
+		scaler := build(t, c, quiet{})
 		for i := range 9 {
 			s, d = scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), observation(9, 0, 20, 1000+500*float64(i), 1500, 200))
 		}

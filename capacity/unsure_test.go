@@ -16,9 +16,7 @@ func after40min(t *testing.T, late float64, queue func(at time.Duration) (lower,
 	t.Helper()
 	try := someTrial()
 	try.Hold = 60
-	scaler, err := New(config(), found(try))
-	require.NoError(t, err)
-	p := scaling.New(scaler)
+	p := scaling.New(build(t, config(), found(try)))
 	spec, served, missed, why := int32(20), 0.0, 0.0, ""
 	for at := time.Duration(0); at <= 40*time.Minute; at += 15 * time.Second {
 		came := 240.0
@@ -70,9 +68,7 @@ func TestRegressionMoreMayHaveComeThanIsCertain(t *testing.T) {
 	at := func(came, queue, prompt, capacity float64) int32 {
 		try := someTrial()
 		try.Hold, try.Capacity, try.Fleet = 0, capacity*try.Capacity, capacity*try.Fleet
-		scaler, err := New(config(), found(try))
-		require.NoError(t, err)
-		p := scaling.New(scaler)
+		p := scaling.New(build(t, config(), found(try)))
 		var d scaling.Decision
 		for i := range 60 {
 			obs := observation(20, 0, 20, came*float64(i), prompt, 200)
@@ -97,8 +93,7 @@ func TestRegressionAnUnknownQueueRaisesNoGuard(t *testing.T) {
 		failed int32
 		grows  bool
 	}{{0, 0, true}, {1, 1, true}, {2, 1, false}, {math.Inf(1), 1, false}} {
-		scaler, err := New(config(), found(someTrial()))
-		require.NoError(t, err)
+		scaler := build(t, config(), found(someTrial()))
 		var s State
 		for i := range 40 {
 			obs := observation(20, 0, 20, 60*float64(i), 1500, 200)

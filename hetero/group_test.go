@@ -57,15 +57,23 @@ func (asks) Applied(s asksState, _ time.Time, from, to int32) asksState {
 }
 
 func fleet(t require.TestingT, rate float64, types ...hetero.Type) *hetero.Fleet {
-	f, err := hetero.New(hetero.Config{Types: types, ExpansionRate: rate})
+	return fleetFrom(t, hetero.Config{Types: types, ExpansionRate: rate})
+}
+
+func fleetFrom(t require.TestingT, c hetero.Config) *hetero.Fleet {
+	f, err := hetero.New(c)
 	require.NoError(t, err)
 	return f
 }
 
 func policy(t require.TestingT, f *hetero.Fleet, o hetero.Options) *hetero.Group {
-	p, err := hetero.NewGroup(scaling.New[asksState](asks{}), f, o)
+	return groupOf(t, scaling.New[asksState](asks{}), f, o)
+}
+
+func groupOf(t require.TestingT, total scaling.Policy, f *hetero.Fleet, o hetero.Options) *hetero.Group {
+	g, err := hetero.NewGroup(total, f, o)
 	require.NoError(t, err)
-	return p
+	return g
 }
 
 // see returns the observation of a fleet whose types have the given replicas, all ready, in the order of the
@@ -195,8 +203,7 @@ func TestClockBackExchangesNothing(t *testing.T) {
 func TestPolicyEpisodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		types := drawTypes(t, 4, 12)
-		f, err := hetero.New(configOf(types, drawRate(t), drawUnit(t)))
-		require.NoError(t, err)
+		f := fleetFrom(t, configOf(types, drawRate(t), drawUnit(t)))
 		if f.Bounds().Max == 0 {
 			_, err := hetero.NewGroup(scaling.New[asksState](asks{}), f, hetero.Options{})
 			require.Equal(t, []string{"bounds.max"}, fieldsOf(err), "a fleet without room is no target: %v", err)
@@ -374,10 +381,8 @@ func TestOrderOfTypesChangesNoDecision(t *testing.T) {
 		for i, from := range order {
 			permuted[i], turned[i] = types[from], spec[from]
 		}
-		a, err := hetero.New(configOf(types, rate, unit))
-		require.NoError(t, err)
-		b, err := hetero.New(configOf(permuted, rate, unit))
-		require.NoError(t, err)
+		a := fleetFrom(t, configOf(types, rate, unit))
+		b := fleetFrom(t, configOf(permuted, rate, unit))
 		total := float64(rapid.IntRange(-1, 60).Draw(t, "total"))
 		first := policy(t, a, o).Decide(start, wants(a, total, spec...))
 		second := policy(t, b, o).Decide(start, wants(b, total, turned...))
@@ -397,8 +402,7 @@ func TestRealtimeOverAFleet(t *testing.T) {
 	)
 	scaler, err := realtime.New(realtime.Kaito(f.Bounds(), realtime.Metric{Name: "queue", High: 10, Low: 2}))
 	require.NoError(t, err)
-	p, err := hetero.NewGroup(scaling.New(scaler), f, hetero.Options{})
-	require.NoError(t, err)
+	p := groupOf(t, scaling.New(scaler), f, hetero.Options{})
 	spec := []int32{0, 1}
 	var answers []string
 	for i := range 82 { // 20 minutes, with a cooldown of 10
@@ -433,8 +437,7 @@ func (s sees) Decide(state asksState, now time.Time, obs scaling.Observation) (a
 func TestTheTotalOfWhatIsThere(t *testing.T) {
 	f := fleet(t, 2, hetero.Type{Name: "a", Cost: 1, Max: 9}, hetero.Type{Name: "b", Cost: 2, Max: 9})
 	var spec int32
-	g, err := hetero.NewGroup(scaling.New(sees{spec: &spec}), f, hetero.Options{})
-	require.NoError(t, err)
+	g := groupOf(t, scaling.New(sees{spec: &spec}), f, hetero.Options{})
 	obs := wants(f, 5, 3, 4)
 	g.Decide(start, obs)
 	require.EqualValues(t, 7, spec)
@@ -464,14 +467,12 @@ func TestAsManyReplicasAsAPolicyCanAskFor(t *testing.T) {
 
 // TestAMemberNamedVolatileIsStored: of a group the name was cut out of what is stored.
 func TestAMemberNamedVolatileIsStored(t *testing.T) {
-	f, err := hetero.New(hetero.Kthena(hetero.Type{Name: "a", Cost: 1, Max: 5}))
-	require.NoError(t, err)
+	f := fleetFrom(t, hetero.Kthena(hetero.Type{Name: "a", Cost: 1, Max: 5}))
 	steps, err := realtime.New(realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: "q", High: 5, Low: 1}))
 	require.NoError(t, err)
 	h, err := scaling.Highest(scaling.Member{Name: "volatile", Policy: scaling.New(steps)})
 	require.NoError(t, err)
-	g, err := hetero.NewGroup(h, f, hetero.Options{})
-	require.NoError(t, err)
+	g := groupOf(t, h, f, hetero.Options{})
 	g.Decide(time.Unix(1_700_000_000, 0), scaling.GroupObservation{
 		Readings: []scaling.Reading{scaling.Exactly("q", 9)}, Targets: []scaling.TargetObservation{{Name: "a", SpecReplicas: 2, ReadyReplicas: 2}},
 	})
@@ -497,8 +498,7 @@ func TestRegressionAClockThatStepsBackExchangesNothing(t *testing.T) {
 	require.NoError(t, err)
 	for name, total := range map[string]scaling.Policy{"highest": high, "single": single} {
 		t.Run(name, func(t *testing.T) {
-			g, err := hetero.NewGroup(total, f, hetero.Options{Exchanges: 2})
-			require.NoError(t, err)
+			g := groupOf(t, total, f, hetero.Options{Exchanges: 2})
 			now := time.Unix(1_800_000_000, 0)
 			obs := func(a, b, ready int32) scaling.GroupObservation {
 				return scaling.GroupObservation{
@@ -531,8 +531,7 @@ func TestRegressionAMissingTargetIsNoPanic(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, err := proportional.New(proportional.KPA(f.Bounds(), proportional.Metric{Name: "queue", Target: 10}))
 			require.NoError(t, err)
-			g, err := hetero.NewGroup(scaling.New(s), f, hetero.Options{})
-			require.NoError(t, err)
+			g := groupOf(t, scaling.New(s), f, hetero.Options{})
 			now := start
 			round := func(load float64, change func(*scaling.TargetObservation)) scaling.GroupDecision {
 				now = now.Add(2 * time.Second)
@@ -561,8 +560,7 @@ func TestRegressionAMissingTargetIsNoPanic(t *testing.T) {
 func TestAMissingTargetCountsAsItStood(t *testing.T) {
 	f := fleet(t, 2, hetero.Type{Name: "a", Cost: 1, Max: 9}, hetero.Type{Name: "b", Cost: 2, Max: 9})
 	var spec int32
-	g, err := hetero.NewGroup(scaling.New(sees{spec: &spec}), f, hetero.Options{})
-	require.NoError(t, err)
+	g := groupOf(t, scaling.New(sees{spec: &spec}), f, hetero.Options{})
 	g.Decide(start, wants(f, 5, 3, 4))
 	back, err := g.Snapshot()
 	require.NoError(t, err)

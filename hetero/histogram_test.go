@@ -30,8 +30,7 @@ func (counter) Applied(s struct{}, _ time.Time, _, _ int32) struct{} { return s 
 // TestTheTotalSeesHistograms: they are of all targets together, as the readings are.
 func TestTheTotalSeesHistograms(t *testing.T) {
 	f := fleet(t, 1, hetero.Type{Name: "a", Cost: 10, Min: 1, Max: 20}, hetero.Type{Name: "b", Cost: 25, Max: 20})
-	g, err := hetero.NewGroup(scaling.New(counter{}), f, hetero.Options{})
-	require.NoError(t, err)
+	g := groupOf(t, scaling.New(counter{}), f, hetero.Options{})
 	d := g.Decide(time.Unix(1e9, 0), scaling.GroupObservation{
 		Targets: []scaling.TargetObservation{
 			{Name: "a", SpecReplicas: 1, ReadyReplicas: 1}, {Name: "b", SpecReplicas: 1, ReadyReplicas: 1},

@@ -80,9 +80,7 @@ func largest(t *testing.T, types int, rate float64) *hetero.Fleet {
 	for i := range c.Types {
 		c.Types[i] = hetero.Type{Name: fmt.Sprintf("type-%06d", i*7919%types), Cost: float64(1+i%997) / 7, Max: hetero.MaxReplicas}
 	}
-	f, err := hetero.New(c)
-	require.NoError(t, err)
-	return f
+	return fleetFrom(t, c)
 }
 
 // checkLarge asks a fleet without minima for totals all over its range.

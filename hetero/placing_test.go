@@ -35,8 +35,7 @@ func TestAllocateForIsTheLeastTotal(t *testing.T) {
 		for i := range types {
 			types[i].weight = 0 // counts as 1: replicas are what is asked for
 		}
-		f, err := hetero.New(configOf(types, rate, 1))
-		require.NoError(t, err)
+		f := fleetFrom(t, configOf(types, rate, 1))
 		if demand >= 0 && demand < 1e6 {
 			require.Equal(t, f.Allocate(nil, int64(math.Ceil(demand))), f.AllocateFor(nil, demand))
 		}
@@ -46,8 +45,7 @@ func TestAllocateForIsTheLeastTotal(t *testing.T) {
 func TestStickyLimitsExchanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		types, rate := drawTypes(t, 5, 20), drawRate(t)
-		f, err := hetero.New(configOf(types, rate, 1))
-		require.NoError(t, err)
+		f := fleetFrom(t, configOf(types, rate, 1))
 		least, most := f.Totals()
 		k := rapid.Int64Range(least-2, most+2).Draw(t, "K")
 		limit := rapid.Int32Range(0, 12).Draw(t, "limit")
@@ -124,8 +122,7 @@ func exchanges(from, to []int32) int64 {
 func TestPlanLeadsFromCurrentToTarget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		types := drawTypes(t, 5, 20)
-		f, err := hetero.New(configOf(types, 2, 1))
-		require.NoError(t, err)
+		f := fleetFrom(t, configOf(types, 2, 1))
 		current, target := make([]int32, len(types)), make([]int32, len(types))
 		for i := range types {
 			current[i] = rapid.Int32().Draw(t, "current")
@@ -151,8 +148,7 @@ func TestPlanLeadsFromCurrentToTarget(t *testing.T) {
 func TestSequenceNeverReplaces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		types := drawTypes(t, 4, 20)
-		f, err := hetero.New(configOf(types, drawRate(t), 1))
-		require.NoError(t, err)
+		f := fleetFrom(t, configOf(types, drawRate(t), 1))
 		least, most := f.Totals()
 		before := rapid.Int64Range(least, most).Draw(t, "before")
 		after := rapid.Int64Range(least, most).Draw(t, "after")

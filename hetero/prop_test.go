@@ -223,8 +223,7 @@ func TestTiesAreNotLeftToRounding(t *testing.T) {
 func TestRateUpToOneIsCheapestFirstAndOptimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		types := drawTypes(t, 3, 8)
-		f, err := hetero.New(configOf(types, rapid.Float64Range(0, 1).Draw(t, "rate"), 1))
-		require.NoError(t, err)
+		f := fleetFrom(t, configOf(types, rapid.Float64Range(0, 1).Draw(t, "rate"), 1))
 		least, most := f.Totals()
 		k := rapid.Int64Range(least, most).Draw(t, "K")
 		counts := f.Allocate(nil, k)
@@ -273,15 +272,13 @@ func everyPlacement(types []wholeType, visit func([]int32)) {
 func TestADearerTypeOnlyAppends(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		types, rate := drawTypes(t, 5, 40), drawRate(t)
-		f, err := hetero.New(configOf(types, rate, 1))
-		require.NoError(t, err)
+		f := fleetFrom(t, configOf(types, rate, 1))
 		dearest := int64(0)
 		for b := range f.Batches() {
 			dearest = max(dearest, int64(b.Cost))
 		}
 		more := append(slices.Clone(types), wholeType{name: "0 dear", cost: dearest + 1, max: rapid.Int32Range(1, 20).Draw(t, "more")})
-		g, err := hetero.New(configOf(more, rate, 1))
-		require.NoError(t, err)
+		g := fleetFrom(t, configOf(more, rate, 1))
 		before, after := slices.Collect(f.Sequence()), slices.Collect(g.Sequence())
 		require.True(t, slices.Equal(before, after[:len(before)]), "a dearer type only appends")
 		for _, i := range after[len(before):] {

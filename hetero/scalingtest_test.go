@@ -16,19 +16,7 @@ import (
 // TestTotalHasTheCommonProperties: placing a total on types leaves it the properties that it has by itself.
 func TestTotalHasTheCommonProperties(t *testing.T) {
 	scalingtest.RunGroupDrawn(t, func(t *rapid.T) (func() scaling.Group, scalingtest.Options) {
-		f := fleet(t, float64(rapid.IntRange(1, 3).Draw(t, "rate")),
-			hetero.Type{Name: "a", Cost: 10, Min: 1, Max: 20}, hetero.Type{Name: "b", Cost: 25, Max: 20})
-		c := realtime.Kaito(f.Bounds(), realtime.Metric{Name: "queue", High: 10, Low: 3})
-		c.Up.Cooldown, c.Down.Cooldown, c.Down.Window = time.Minute, 2*time.Minute, time.Minute
-		c.Up.Step = rapid.Int32Range(1, 3).Draw(t, "step")
-		options := hetero.Options{Exchanges: rapid.Int32Range(0, 2).Draw(t, "exchanges")}
-		newGroup := func() scaling.Group {
-			s, err := realtime.New(c)
-			require.NoError(t, err)
-			p, err := hetero.NewGroup(scaling.New(s), f, options)
-			require.NoError(t, err)
-			return p
-		}
+		f, newGroup := total(t, float64(rapid.IntRange(1, 3).Draw(t, "rate")), rapid.Int32Range(1, 3).Draw(t, "step"), rapid.Int32Range(0, 2).Draw(t, "exchanges"))
 		return newGroup, scalingtest.Options{
 			Metrics: []scalingtest.Metric{{Name: "queue", Low: 3, High: 10}},
 			Targets: []scalingtest.Target{{Name: "a", Bounds: scaling.Bounds{Min: 1, Max: 20}}, {Name: "b", Bounds: scaling.Bounds{Max: 20}}},
@@ -61,19 +49,22 @@ func TestAnExchangeMayComeWithTheNextAnswer(t *testing.T) {
 	})
 }
 
+// total returns a fleet, and what makes groups that place on it a total by Kaito's rules.
+func total(t require.TestingT, rate float64, step, exchanges int32) (*hetero.Fleet, func() scaling.Group) {
+	f := fleet(t, rate, hetero.Type{Name: "a", Cost: 10, Min: 1, Max: 20}, hetero.Type{Name: "b", Cost: 25, Max: 20})
+	c := realtime.Kaito(f.Bounds(), realtime.Metric{Name: "queue", High: 10, Low: 3})
+	c.Up.Cooldown, c.Down.Cooldown, c.Down.Window, c.Up.Step = time.Minute, 2*time.Minute, time.Minute, step
+	return f, func() scaling.Group {
+		s, err := realtime.New(c)
+		require.NoError(t, err)
+		return groupOf(t, scaling.New(s), f, hetero.Options{Exchanges: exchanges})
+	}
+}
+
 // replay checks a property on one episode of a total by Kaito's rules, with an exchange in a round.
 func replay(t *testing.T, property string, e scalingtest.Episode) {
 	t.Helper()
-	f := fleet(t, 1, hetero.Type{Name: "a", Cost: 10, Min: 1, Max: 20}, hetero.Type{Name: "b", Cost: 25, Max: 20})
-	c := realtime.Kaito(f.Bounds(), realtime.Metric{Name: "queue", High: 10, Low: 3})
-	c.Up.Cooldown, c.Down.Cooldown, c.Down.Window = time.Minute, 2*time.Minute, time.Minute
-	newGroup := func() scaling.Group {
-		s, err := realtime.New(c)
-		require.NoError(t, err)
-		g, err := hetero.NewGroup(scaling.New(s), f, hetero.Options{Exchanges: 1})
-		require.NoError(t, err)
-		return g
-	}
+	f, newGroup := total(t, 1, 1, 1)
 	scalingtest.ReplayGroup(t, newGroup, scalingtest.Options{
 		Bounds: f.Bounds(), Lapses: true,
 		Targets: []scalingtest.Target{{Name: "a", Bounds: scaling.Bounds{Min: 1, Max: 20}}, {Name: "b", Bounds: scaling.Bounds{Max: 20}}},

@@ -156,9 +156,6 @@ func (r *reducer) came(p *replica, counted map[part]increase) (increase, error) 
 		}
 		there, before, carried = now, p.first+i, 0
 	}
-	if known(there) && p.last < r.steps-1-r.every {
-		r.unseen += int(there)
-	}
 	return done, nil
 }
 

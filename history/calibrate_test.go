@@ -10,6 +10,7 @@ import (
 
 	"github.com/inferscale/inferscale/calibrate"
 	"github.com/inferscale/inferscale/internal/long"
+	"github.com/inferscale/inferscale/internal/simhistory"
 	"github.com/inferscale/inferscale/sim"
 )
 
@@ -24,7 +25,7 @@ func TestCalibrated(t *testing.T) {
 		{sim.Qwen32B(), 1.5, 10}, {sim.Llama70BA100(), 1, 8}, {sim.Llama70BH100x4(), 1, 9},
 	} {
 		t.Run(row.server.Name, func(t *testing.T) {
-			f := reduced(t, dumped(t, record(t, scenario(row.server, halfDay(row.low, row.high), 0.01))))
+			f := reduced(t, dumped(t, record(t, scenario(row.server, simhistory.Conversations(row.low, row.high, 12*time.Hour), 0.01))))
 			r, err := calibrate.Fit(f.Points(), calibrate.Options{})
 			require.NoError(t, err)
 			for _, c := range []struct {
@@ -49,26 +50,12 @@ func TestCalibrated(t *testing.T) {
 	}
 }
 
-// halfDay is traffic of which the lengths change, too.
-func halfDay(low, high float64) sim.Series {
-	w := sim.Series{
-		Step: 15 * time.Minute, Rates: sim.Diurnal(low, high, 12*time.Hour, 15*time.Minute),
-		Input:  sim.Length{Mean: 1500, Deviation: 2000, Min: 1, Max: 16000, LogNormal: true},
-		Output: sim.Length{Mean: 350, Deviation: 400, Min: 1, Max: 4000, LogNormal: true},
-	}
-	for i := range w.Rates {
-		w.Rates[i].Input = 800 + 1400*float64(i%7)/6
-		w.Rates[i].Output = 200 + 300*float64(i%5)/4
-	}
-	return w
-}
-
 // TestScrapeIntervalThatIsNoWholeNumberOfSteps: of scrapes every 20 s, values 15 s apart show some that took two steps. Those were
 // left out, so that no stretch was long enough to calibrate by, and rates were a third too high; and they were called gaps.
 func TestScrapeIntervalThatIsNoWholeNumberOfSteps(t *testing.T) {
 	long.Skip(t)
 	for _, seconds := range []int{16, 20, 50} {
-		s := scenario(sim.Qwen32B(), halfDay(1.5, 10), 0)
+		s := scenario(sim.Qwen32B(), simhistory.Conversations(1.5, 10, 12*time.Hour), 0)
 		s.Scrape.Interval = time.Duration(seconds) * time.Second
 		recording := record(t, s)
 		recording.Scrape = 15 * time.Second // which is the step of the queries

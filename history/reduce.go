@@ -83,7 +83,6 @@ type reducer struct {
 	doubles   float64         // requests in flight when a process restarted
 	baseless  int             // pods whose counts at their first value are unknown
 	returned  int             // lives of names with several lives
-	unseen    int             // requests in flight at the last value of a pod
 	looked    float64         // how often a value of a series is looked for
 	apart     map[Signal]int  // steps at which series of Kubernetes differ, and names of pods whose series do
 }

@@ -105,7 +105,6 @@ func nameOf(labels map[string]string, without string) string {
 type walk struct {
 	first              int // step of the first value, -1 if there is none
 	last               int // of the last value
-	resets             int // times that it decreased
 	relabelled         int // times that it continued in another series
 	doubled            int // steps with a value in two series of one name
 	apart              int // of these, those at which one cannot be the other scraped earlier or later
@@ -150,7 +149,6 @@ func (k *key) counter(w *walk) {
 		reset := w.fell || w.restarted(w.last, i) && !(seen >= leastDistances && x > leastOlder && x > 10*steps*rate)
 		if reset {
 			level = 0
-			w.resets++
 		} else {
 			rate, seen = max(rate, (x-level)/steps), seen+1
 		}

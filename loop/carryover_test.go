@@ -51,8 +51,7 @@ func TestCarryOverKeepsWhatStandsAround(t *testing.T) {
 		require.NoError(t, err)
 		return must(scaling.Highest(scaling.Member{Name: "realtime", Policy: scaling.New(steps)}, scaling.Member{Name: "proportional", Policy: p}))
 	}
-	l, err := loop.New(scaling.GroupOf(window(foreseen(load()))), loop.Config{Period: period})
-	require.NoError(t, err)
+	l := loopOf(t, scaling.GroupOf(window(foreseen(load()))), loop.Config{Period: period})
 	require.NoError(t, l.Restore(nil))
 	now, replicas := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), int32(3)
 	for i := range 400 {
@@ -106,8 +105,7 @@ func TestWhatAForecastLearnsIsStored(t *testing.T) {
 	policy, err := forecast.New(scaling.New(base), proportional.Metric{Name: "load", Target: 10}.Demand, forecast.For(bounds, nil))
 	require.NoError(t, err)
 	group := scaling.GroupOf(policy)
-	l, err := loop.New(group, loop.Config{Period: period})
-	require.NoError(t, err)
+	l := loopOf(t, group, loop.Config{Period: period})
 	require.NoError(t, l.Restore(nil))
 	begin, saves := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), 0
 	for now := begin; now.Before(begin.Add(6 * time.Hour)); now = now.Add(period) {

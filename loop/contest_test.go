@@ -289,8 +289,7 @@ func TestRegressionAStaleReadIsNoRival(t *testing.T) {
 // TestRegressionATargetMadeAnewIsNoReversal: of two targets one is deleted and made anew with fewer replicas after each write. Each
 // time counted as a write that somebody else had taken back, and after three the target was left alone.
 func TestRegressionATargetMadeAnewIsNoReversal(t *testing.T) {
-	l, err := loop.New(scaling.Each(scaling.New(stepper{}), scaling.New(stepper{})), loop.Config{})
-	require.NoError(t, err)
+	l := loopOf(t, scaling.Each(scaling.New(stepper{}), scaling.New(stepper{})), loop.Config{})
 	require.NoError(t, l.Restore(nil))
 	read := []loop.Target{{Name: "a", ID: "1", Version: "1", Replicas: 8}, {Name: "b", ID: "2", Version: "1", Replicas: 3}}
 	round := func(at time.Duration) (contended []int) {

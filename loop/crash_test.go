@@ -192,9 +192,7 @@ func neverTwice(t *testing.T, targets int, c loop.Config) {
 			if len(w.own) > 0 {
 				c.LastChange = w.own[len(w.own)-1] // of a status
 			}
-			l, err := loop.New(group, c)
-			require.NoError(t, err)
-			return l
+			return loopOf(t, group, c)
 		}
 		l, now := begin(), start()
 		total := func() (n int32) {

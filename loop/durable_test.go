@@ -55,8 +55,7 @@ func drive(t require.TestingT, policy func() scaling.Policy, p time.Duration) *d
 }
 
 func (d *driven) restart(t require.TestingT) {
-	l, err := loop.New(scaling.GroupOf(d.policy()), loop.Config{Period: d.period})
-	require.NoError(t, err)
+	l := loopOf(t, scaling.GroupOf(d.policy()), loop.Config{Period: d.period})
 	d.loop = l
 }
 

@@ -23,8 +23,7 @@ func twoOfEach(t *testing.T) scaling.Group {
 func TestTheBareStateOfEachIsTaken(t *testing.T) {
 	bare, err := twoOfEach(t).MarshalJSON()
 	require.NoError(t, err)
-	l, err := loop.New(twoOfEach(t), loop.Config{})
-	require.NoError(t, err)
+	l := loopOf(t, twoOfEach(t), loop.Config{})
 	require.NoError(t, l.Restore(bare))
 }
 
@@ -40,8 +39,7 @@ func TestEachRefusesNoState(t *testing.T) {
 // takes them back, and after three of them neither was written for minutes.
 func TestTargetsWithoutNamesAreToldApart(t *testing.T) {
 	for _, names := range [][2]string{{"", ""}, {"role", "role"}} {
-		l, err := loop.New(scaling.Each(scaling.New(stepper{}), scaling.New(stepper{})), loop.Config{})
-		require.NoError(t, err)
+		l := loopOf(t, scaling.Each(scaling.New(stepper{}), scaling.New(stepper{})), loop.Config{})
 		require.NoError(t, l.Restore(nil))
 		counts := [2]int32{3, 5}
 		for now := start(); now.Before(start().Add(3 * cooldown)); now = now.Add(15 * time.Second) {
@@ -64,8 +62,7 @@ func TestTargetsWithoutNamesAreToldApart(t *testing.T) {
 
 // TestRegressionAtomicIsForOneTarget: of two, the group was told that both had been written when the first was.
 func TestRegressionAtomicIsForOneTarget(t *testing.T) {
-	l, err := loop.New(scaling.Each(scaling.New(stepper{}), scaling.New(stepper{})), loop.Config{Atomic: true})
-	require.NoError(t, err)
+	l := loopOf(t, scaling.Each(scaling.New(stepper{}), scaling.New(stepper{})), loop.Config{Atomic: true})
 	require.NoError(t, l.Restore(nil))
 	l.Read(start(), loop.Target{Name: "a", Replicas: 3}, loop.Target{Name: "b", Replicas: 5})
 	step := l.Decide(start(), loaded(20))

@@ -47,7 +47,11 @@ func (stepper) Applied(_ memory, now time.Time, _, _ int32) memory {
 func start() time.Time { return time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC) }
 
 func newLoop(t require.TestingT, c loop.Config) *loop.Loop {
-	l, err := loop.New(scaling.GroupOf(scaling.New(stepper{})), c)
+	return loopOf(t, scaling.GroupOf(scaling.New(stepper{})), c)
+}
+
+func loopOf(t require.TestingT, g scaling.Group, c loop.Config) *loop.Loop {
+	l, err := loop.New(g, c)
 	require.NoError(t, err)
 	return l
 }
@@ -401,8 +405,7 @@ func (g told) Applied(_ time.Time, from, to []int32) {
 // TestWhatAGroupIsToldOfALastChange: one up and one down, of every target that is there, and never below none.
 func TestWhatAGroupIsToldOfALastChange(t *testing.T) {
 	var changes [][2][]int32
-	l, err := loop.New(told{both{scaling.New(stepper{})}, &changes}, loop.Config{LastChange: start()})
-	require.NoError(t, err)
+	l := loopOf(t, told{both{scaling.New(stepper{})}, &changes}, loop.Config{LastChange: start()})
 	require.NoError(t, l.Restore(nil))
 	l.Read(start().Add(time.Minute), loop.Target{Name: "a", Missing: true}, loop.Target{Name: "b", ID: "2"})
 	require.Equal(t, [][2][]int32{{{0, 0}, {0, 1}}, {{0, 0}, {0, 0}}}, changes)
@@ -410,8 +413,7 @@ func TestWhatAGroupIsToldOfALastChange(t *testing.T) {
 	require.Len(t, changes, 2, "once")
 
 	changes = nil
-	l, err = loop.New(told{both{scaling.New(stepper{})}, &changes}, loop.Config{LastChange: start()})
-	require.NoError(t, err)
+	l = loopOf(t, told{both{scaling.New(stepper{})}, &changes}, loop.Config{LastChange: start()})
 	require.NoError(t, l.Restore(nil))
 	l.Read(start().Add(time.Minute), loop.Target{Name: "a", Replicas: 3}, loop.Target{Name: "b", ID: "2", Replicas: 1})
 	require.Equal(t, [][2][]int32{{{3, 1}, {4, 2}}, {{3, 1}, {2, 0}}}, changes, "each may have a cooldown of its own")
@@ -437,8 +439,7 @@ func TestUnsaved(t *testing.T) {
 // version the target is.
 func TestAnsweredIsNotOpen(t *testing.T) {
 	group := both{scaling.New(stepper{})}
-	l, err := loop.New(group, loop.Config{})
-	require.NoError(t, err)
+	l := loopOf(t, group, loop.Config{})
 	require.NoError(t, l.Restore(nil))
 	a, b := loop.Target{Name: "a", ID: "1", Version: "7", Replicas: 4}, loop.Target{Name: "b", ID: "2", Version: "7", Replicas: 1}
 	l.Read(start(), a, b)
@@ -480,8 +481,7 @@ func (spoiled) Applied(s float64, _ time.Time, _, _ int32) float64 { return s }
 // TestNothingIsWrittenWithoutAState: of a state that cannot be stored there is none that a write could take along.
 func TestNothingIsWrittenWithoutAState(t *testing.T) {
 	for _, c := range []loop.Config{{}, {Atomic: true}} {
-		l, err := loop.New(scaling.GroupOf(scaling.New(spoiled{})), c)
-		require.NoError(t, err)
+		l := loopOf(t, scaling.GroupOf(scaling.New(spoiled{})), c)
 		s, _ := begin(t, l, start(), nil, loop.Target{Key: "a", Version: "1", Replicas: 3})
 		require.ErrorContains(t, s.Err, "NaN")
 		require.Nil(t, s.Store)

@@ -86,8 +86,7 @@ func TestCarryOver(t *testing.T) {
 				want["other"] = "1768463990000"
 			}
 			require.Equal(t, want, memories(t, stored.State.Group), "%s to %s: %s", from, to, state)
-			l, err := loop.New(scaling.GroupOf(p), loop.Config{})
-			require.NoError(t, err)
+			l := loopOf(t, scaling.GroupOf(p), loop.Config{})
 			require.NoError(t, l.Restore(state))
 		}
 	}

@@ -52,8 +52,7 @@ func targets(counts ...int32) (all []loop.Target) {
 // move begins a round of a fresh loop over moves, and stores.
 func move(t *testing.T, m *moves, c loop.Config, read ...loop.Target) *loop.Loop {
 	t.Helper()
-	l, err := loop.New(m, c)
-	require.NoError(t, err)
+	l := loopOf(t, m, c)
 	require.NoError(t, l.Restore(nil))
 	again(l, start(), read...)
 	return l
@@ -146,8 +145,7 @@ func TestAGroupSeesWhatIsReady(t *testing.T) {
 // TestAGroupOfAnotherSizeDecidesNothing: and the step says why.
 func TestAGroupOfAnotherSizeDecidesNothing(t *testing.T) {
 	for _, to := range [][]int32{{5}, {5, 6, 7}} {
-		l, err := loop.New(&moves{to: to}, loop.Config{})
-		require.NoError(t, err)
+		l := loopOf(t, &moves{to: to}, loop.Config{})
 		require.NoError(t, l.Restore(nil))
 		s := again(l, start(), targets(4, 5)...)
 		require.EqualError(t, s.Err, fmt.Sprintf("the group gave %d decisions for 2 targets", len(to)))
@@ -253,9 +251,8 @@ func TestLoopStatesThatNobodyWrote(t *testing.T) {
 		group + `,"contests":[{"key":"a","times":[1],"until":9,"level":-1}]`:    "contests.level: -1: must not be negative",
 		group + `,"contests":[{"key":"a","times":[1,2,3],"until":9,"level":1}]`: "",
 	} {
-		l, err := loop.New(&moves{}, loop.Config{})
-		require.NoError(t, err)
-		err = l.Restore([]byte(`{"kind":"loop","version":1,"state":{` + text + `}}`))
+		l := loopOf(t, &moves{}, loop.Config{})
+		err := l.Restore([]byte(`{"kind":"loop","version":1,"state":{` + text + `}}`))
 		if want == "" {
 			require.NoError(t, err, text)
 		} else {
@@ -267,8 +264,7 @@ func TestLoopStatesThatNobodyWrote(t *testing.T) {
 // TestAStoredLevelIsAnyNumber: a level at the end of int, which who may write the state can store, overflowed, and the loop panicked an
 // hour later.
 func TestAStoredLevelIsAnyNumber(t *testing.T) {
-	l, err := loop.New(&moves{to: []int32{6}}, loop.Config{})
-	require.NoError(t, err)
+	l := loopOf(t, &moves{to: []int32{6}}, loop.Config{})
 	c := fmt.Sprintf(`"contests":[{"key":"a","times":[%[1]d,%[1]d],"level":%d}]`, start().UnixMilli(), math.MaxInt)
 	require.NoError(t, l.Restore([]byte(`{"kind":"loop","version":1,"state":{"group":{"kind":"moves","version":1,"state":{}},`+c+`}}`)))
 	for at := time.Duration(0); at < 6*time.Hour; at += 15 * time.Second {
@@ -282,8 +278,7 @@ func TestAStoredLevelIsAnyNumber(t *testing.T) {
 
 // TestALoopThatIsNotRestoredSaysSo: it said that a state was refused, and had no error.
 func TestALoopThatIsNotRestoredSaysSo(t *testing.T) {
-	l, err := loop.New(&moves{}, loop.Config{})
-	require.NoError(t, err)
+	l := loopOf(t, &moves{}, loop.Config{})
 	l.Read(start(), targets(3)...)
 	s := l.Decide(start(), scaling.GroupObservation{})
 	require.ErrorContains(t, s.Err, "was not given to Restore")

@@ -37,8 +37,7 @@ func (g *wants) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &
 func begun(t *testing.T, c loop.Config, names ...string) (*wants, *loop.Loop) {
 	t.Helper()
 	g := &wants{to: 5}
-	l, err := loop.New(g, c)
-	require.NoError(t, err)
+	l := loopOf(t, g, c)
 	require.NoError(t, l.Restore(nil))
 	var targets []loop.Target
 	for _, name := range names {
@@ -121,13 +120,11 @@ func TestRegressionARoundIsAdvancedOnce(t *testing.T) {
 // TestRegressionCountsBelowZeroAreTakenBack: what the Loop had stored for them was refused after a restart.
 func TestRegressionCountsBelowZeroAreTakenBack(t *testing.T) {
 	for _, counts := range [][2]int32{{-5, 5}, {5, -5}} {
-		l, err := loop.New(&wants{to: counts[1]}, loop.Config{})
-		require.NoError(t, err)
+		l := loopOf(t, &wants{to: counts[1]}, loop.Config{})
 		require.NoError(t, l.Restore(nil))
 		l.Read(start(), loop.Target{Name: "a", Replicas: counts[0]})
 		stored := l.Decide(start(), scaling.GroupObservation{}).Store
-		again, err := loop.New(&wants{}, loop.Config{})
-		require.NoError(t, err)
+		again := loopOf(t, &wants{}, loop.Config{})
 		require.NoError(t, again.Restore(stored), "%s", stored)
 	}
 }
@@ -154,8 +151,7 @@ func (g *unstorable) MarshalJSON() ([]byte, error) {
 // TestRegressionNothingIsWrittenWithoutAState: a caller that reported Saved all the same was given the writes, which nothing had been stored
 // for.
 func TestRegressionNothingIsWrittenWithoutAState(t *testing.T) {
-	l, err := loop.New(&unstorable{wants: wants{to: 5}}, loop.Config{})
-	require.NoError(t, err)
+	l := loopOf(t, &unstorable{wants: wants{to: 5}}, loop.Config{})
 	require.NoError(t, l.Restore(nil))
 	l.Read(start(), loop.Target{Name: "a", Replicas: 1})
 	require.EqualError(t, l.Decide(start(), scaling.GroupObservation{}).Err, "no state")

@@ -38,8 +38,7 @@ func TestWhatIsVolatileIsNotStored(t *testing.T) {
 	for name, policy := range map[string]scaling.Policy{"alone": scaling.New(gatherer{}), "composed": highest} {
 		t.Run(name, func(t *testing.T) {
 			group := scaling.GroupOf(policy)
-			l, err := loop.New(group, loop.Config{Period: period})
-			require.NoError(t, err)
+			l := loopOf(t, group, loop.Config{Period: period})
 			require.NoError(t, l.Restore(nil))
 			now, saves := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 0
 			for range 400 {
@@ -61,8 +60,7 @@ func TestWhatIsVolatileIsNotStored(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, string(live), ",398,399]", "what was gathered")
 
-			again, err := loop.New(scaling.GroupOf(policy), loop.Config{Period: period})
-			require.NoError(t, err)
+			again := loopOf(t, scaling.GroupOf(policy), loop.Config{Period: period})
 			require.NoError(t, again.Restore(l.Stored()))
 			state, err := again.State()
 			require.NoError(t, err)

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/inferscale/inferscale/realtime"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -21,8 +19,7 @@ func BenchmarkDecide(b *testing.B) {
 				metrics = append(metrics, realtime.Metric{Name: name, High: 10, Low: 2})
 				obs.Readings = append(obs.Readings, scaling.Exactly(name, 12))
 			}
-			s, err := realtime.New(realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, metrics...))
-			require.NoError(b, err)
+			s := scaler(b, realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, metrics...))
 			now := time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC)
 			state := s.Applied(realtime.State{}, now, 3, 4)
 			b.ReportAllocs()

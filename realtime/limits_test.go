@@ -74,8 +74,7 @@ func TestAHoldNamesWhatStandsInTheWay(t *testing.T) {
 func TestACooldownIsWholeAfterAStepBackBeforeApplied(t *testing.T) {
 	c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: queue, High: 10, Low: 2})
 	c.Up = realtime.Rule{Step: 1, Cooldown: time.Minute}
-	s, err := realtime.New(c)
-	require.NoError(t, err)
+	s := scaler(t, c)
 	obs := scaling.Observation{SpecReplicas: 3, ReadyReplicas: 3, Readings: []scaling.Reading{scaling.Exactly(queue, 11)}}
 	state, d := s.Decide(realtime.State{}, start.Add(time.Hour), obs)
 	require.Equal(t, scaling.Up, d.Verdict)
@@ -93,8 +92,7 @@ func TestACooldownIsWholeAfterAStepBackBeforeApplied(t *testing.T) {
 func TestASampleOfTheInstantOfAChangeIsBeforeIt(t *testing.T) {
 	c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: queue, High: 10, Low: 2})
 	c.Up, c.Down = realtime.Rule{Step: 1}, realtime.Rule{Step: 1}
-	s, err := realtime.New(c)
-	require.NoError(t, err)
+	s := scaler(t, c)
 	obs := scaling.Observation{SpecReplicas: 3, ReadyReplicas: 3, Readings: []scaling.Reading{scaling.Exactly(queue, 11)}}
 	state, d := s.Decide(realtime.State{}, start, obs)
 	require.Equal(t, scaling.Up, d.Verdict)
@@ -113,8 +111,7 @@ func TestTheFirstMetricByNameDecides(t *testing.T) {
 		c.Metrics = append(c.Metrics, realtime.Metric{Name: name, High: 10, Low: 2})
 	}
 	c.Up.Window, c.Down.Window = 0, 0
-	s, err := realtime.New(c)
-	require.NoError(t, err)
+	s := scaler(t, c)
 	for value, want := range map[float64]string{11: "Up AboveHigh a", 1: "Down BelowLow a"} {
 		_, d := s.Decide(realtime.State{}, start, scaling.Observation{SpecReplicas: 3, ReadyReplicas: 3, Readings: []scaling.Reading{
 			scaling.Exactly("a", value), scaling.Exactly("b", value), scaling.Exactly("c", value),
@@ -142,8 +139,7 @@ func TestReasonsHaveTheNumbers(t *testing.T) {
 func TestACooldownInScopeAnyCountsFromTheLaterChange(t *testing.T) {
 	c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: queue, High: 10, Low: 2})
 	c.Up.Window = 0
-	s, err := realtime.New(c)
-	require.NoError(t, err)
+	s := scaler(t, c)
 	state := s.Applied(realtime.State{}, start, 4, 3)
 	state = s.Applied(state, start.Add(500*time.Second), 3, 4)
 	for after, want := range map[time.Duration]scaling.Verdict{1099 * time.Second: scaling.Hold, 1100 * time.Second: scaling.Up} {
@@ -156,8 +152,7 @@ func TestACooldownInScopeAnyCountsFromTheLaterChange(t *testing.T) {
 func TestAMillisecondBackIsAStepBack(t *testing.T) {
 	c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: queue, High: 10, Low: 2})
 	c.Up = realtime.Rule{Step: 1, Cooldown: time.Minute}
-	s, err := realtime.New(c)
-	require.NoError(t, err)
+	s := scaler(t, c)
 	obs := scaling.Observation{SpecReplicas: 4, ReadyReplicas: 4, Readings: []scaling.Reading{scaling.Exactly(queue, 11)}}
 	decided, _ := s.Decide(realtime.State{}, start.Add(time.Millisecond), obs)
 	_, d := s.Decide(decided, start, obs)

@@ -33,8 +33,7 @@ func TestNextIsWhenAWindowCanBeFull(t *testing.T) {
 func TestNextIsTheEndOfACooldown(t *testing.T) {
 	c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: queue, High: 10, Low: 2})
 	c.Up.Window, c.Down.Window = 0, 0
-	s, err := realtime.New(c)
-	require.NoError(t, err)
+	s := scaler(t, c)
 	state := s.Applied(realtime.State{}, start, 3, 4)
 	for value, cooldown := range map[float64]time.Duration{11: 600 * time.Second, 1: 1800 * time.Second} {
 		_, d := s.Decide(state, start.Add(time.Minute), scaling.Observation{SpecReplicas: 4, ReadyReplicas: 4, Readings: []scaling.Reading{scaling.Exactly(queue, value)}})
@@ -46,8 +45,7 @@ func TestNextIsTheEndOfACooldown(t *testing.T) {
 func TestALateSampleFromBeforeAChangeAsksForNothing(t *testing.T) {
 	c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: queue, High: 10, Low: 2})
 	c.Up, c.Down = realtime.Rule{Step: 1}, realtime.Rule{Step: 1}
-	s, err := realtime.New(c)
-	require.NoError(t, err)
+	s := scaler(t, c)
 	look := func(state realtime.State, at int, value float64, sampled int) (realtime.State, scaling.Decision) {
 		r := scaling.Exactly(queue, value)
 		r.At = start.Add(time.Duration(sampled) * time.Second)
@@ -112,8 +110,7 @@ func TestAnOutdatedSampleAsksForNothing(t *testing.T) {
 		for _, stale := range []float64{50, 0} {
 			c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: "q", High: 10, Low: 2})
 			c.Up, c.Down = realtime.Rule{Step: 1, Window: window}, realtime.Rule{Step: 1, Window: window}
-			s, err := realtime.New(c)
-			require.NoError(t, err)
+			s := scaler(t, c)
 			p := scaling.New(s)
 			read := func(v float64, at, now time.Duration) scaling.Decision {
 				r := scaling.Exactly("q", v)

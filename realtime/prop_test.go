@@ -113,9 +113,13 @@ func known(c realtime.Config) scalingtest.Options {
 }
 
 func build(t require.TestingT, c realtime.Config) scaling.Policy {
+	return scaling.New(scaler(t, c))
+}
+
+func scaler(t require.TestingT, c realtime.Config) realtime.Scaler {
 	s, err := realtime.New(c)
 	require.NoError(t, err)
-	return scaling.New(s)
+	return s
 }
 
 // TestEpisodes drives a Scaler through a long random life: gaps, steps back of the clock, missing and senseless
@@ -124,8 +128,7 @@ func build(t require.TestingT, c realtime.Config) scaling.Policy {
 func TestEpisodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
-		s, err := realtime.New(c)
-		require.NoError(t, err)
+		s := scaler(t, c)
 		var state realtime.State
 		now := start
 		spec := c.Bounds.Clamp(3)
@@ -205,8 +208,7 @@ func drawEpisode(t *rapid.T, change func(*realtime.Config)) episode {
 }
 
 func (e episode) run(t require.TestingT) (d scaling.Decision) {
-	s, err := realtime.New(e.config)
-	require.NoError(t, err)
+	s := scaler(t, e.config)
 	var state realtime.State
 	for i, now := range e.times {
 		state, d = s.Decide(state, now, scaling.Observation{SpecReplicas: e.spec, ReadyReplicas: e.spec, Readings: e.looks[i]})
@@ -353,8 +355,7 @@ func TestNextIsWhenTimeAloneChangesTheAnswer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEpisode(t, nil)
 		e = e.mapped(func(_ int, r scaling.Reading) scaling.Reading { r.At = time.Time{}; return r })
-		s, err := realtime.New(e.config)
-		require.NoError(t, err)
+		s := scaler(t, e.config)
 		state := s.Applied(realtime.State{}, start, e.config.Bounds.Min, e.config.Bounds.Min+1)
 		var d scaling.Decision
 		for i, now := range e.times {

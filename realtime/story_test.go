@@ -20,9 +20,7 @@ const queue = realtime.DefaultMetric
 
 func kaitoScaler(t *testing.T, metrics ...realtime.Metric) realtime.Scaler {
 	t.Helper()
-	s, err := realtime.New(realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, metrics...))
-	require.NoError(t, err)
-	return s
+	return scaler(t, realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, metrics...))
 }
 
 // TestKaitoStory tells the proposal's own story as a transcript: a queue builds up, two samples later a replica is added,
@@ -311,8 +309,7 @@ func TestRoles(t *testing.T) {
 		t.Run(fmt.Sprintf("%s queue=%v other=%v", row.role, row.queue, row.other), func(t *testing.T) {
 			c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, queueUp, realtime.Metric{Name: "other", High: 10, Low: 2, Role: row.role})
 			c.Up.Window, c.Down.Window = 0, 0
-			s, err := realtime.New(c)
-			require.NoError(t, err)
+			s := scaler(t, c)
 			_, d := s.Decide(realtime.State{}, start, scaling.Observation{SpecReplicas: 3, ReadyReplicas: 3, Readings: []scaling.Reading{
 				scaling.Exactly("queue", row.queue), scaling.Exactly("other", row.other),
 			}})
@@ -323,8 +320,7 @@ func TestRoles(t *testing.T) {
 	t.Run("only metrics without a say never scale down", func(t *testing.T) {
 		c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: "queue", High: 10, Low: 2, Role: realtime.UpOnly})
 		c.Down.Window = 0
-		s, err := realtime.New(c)
-		require.NoError(t, err)
+		s := scaler(t, c)
 		_, d := s.Decide(realtime.State{}, start, scaling.Observation{SpecReplicas: 3, Readings: []scaling.Reading{scaling.Exactly("queue", 0)}})
 		assert.Equal(t, "Hold Ignored", d.Verdict.String()+" "+d.Code().String())
 	})
@@ -337,8 +333,7 @@ func TestCooldownScopes(t *testing.T) {
 	}{{realtime.Any, "Hold Cooldown"}, {realtime.PerDirection, "Down BelowLow"}} {
 		c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: queue, High: 10, Low: 2})
 		c.CooldownScope, c.Down.Window = row.scope, 0
-		s, err := realtime.New(c)
-		require.NoError(t, err)
+		s := scaler(t, c)
 		state := s.Applied(realtime.State{}, start, 3, 4) // up
 		_, d := s.Decide(state, start.Add(time.Minute), scaling.Observation{SpecReplicas: 4, ReadyReplicas: 4, Readings: []scaling.Reading{scaling.Exactly(queue, 0)}})
 		require.Equal(t, row.want, d.Verdict.String()+" "+d.Code().String(), row.scope.String())
@@ -348,8 +343,7 @@ func TestCooldownScopes(t *testing.T) {
 func TestHoldWhilePending(t *testing.T) {
 	c := realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: queue, High: 10, Low: 2})
 	c.Up.Window, c.HoldWhilePending = 0, true
-	s, err := realtime.New(c)
-	require.NoError(t, err)
+	s := scaler(t, c)
 	obs := scaling.Observation{SpecReplicas: 4, ReadyReplicas: 3, Readings: []scaling.Reading{scaling.Exactly(queue, 50)}}
 	_, d := s.Decide(realtime.State{}, start, obs)
 	require.Equal(t, "Hold at 4: AboveHigh vllm:num_requests_waiting lower=50 > high=10, held=15s >= window=0s; Pending ready=3 < spec=4", d.Reason())
@@ -363,8 +357,7 @@ func TestStepsSaturate(t *testing.T) {
 	const huge = 1<<31 - 1
 	c := realtime.Kaito(scaling.Bounds{Min: 0, Max: huge}, realtime.Metric{Name: queue, High: 10, Low: 2})
 	c.Up.Window, c.Up.Step, c.Down.Window, c.Down.Step = 0, huge, 0, huge
-	s, err := realtime.New(c)
-	require.NoError(t, err)
+	s := scaler(t, c)
 	_, d := s.Decide(realtime.State{}, start, scaling.Observation{SpecReplicas: 5, Readings: []scaling.Reading{scaling.Exactly(queue, 50)}})
 	require.EqualValues(t, huge, d.Replicas)
 	_, d = s.Decide(realtime.State{}, start, scaling.Observation{SpecReplicas: 5, Readings: []scaling.Reading{scaling.Exactly(queue, 0)}})

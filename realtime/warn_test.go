@@ -14,8 +14,7 @@ import (
 // TestDecidedTooRarelyIsSaid: decided once a minute, Kaito's windows never fill. Every decision but the first says why;
 // at twice the period nothing is said.
 func TestDecidedTooRarelyIsSaid(t *testing.T) {
-	s, err := realtime.New(realtime.Kaito(scaling.Bounds{Min: 1, Max: 8}, realtime.Metric{Name: "queue", High: 10, Low: 2}))
-	require.NoError(t, err)
+	s := kaitoScaler(t, realtime.Metric{Name: "queue", High: 10, Low: 2})
 	for _, row := range []struct {
 		value  float64
 		period time.Duration

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/inferscale/inferscale/saturation"
 	"github.com/inferscale/inferscale/scaling"
 )
@@ -45,9 +43,7 @@ func BenchmarkModel(b *testing.B) {
 		replicas, variants := fleet(n)
 		now := time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC)
 		b.Run(fmt.Sprintf("replicas=%d", n), func(b *testing.B) {
-			s, err := saturation.New(saturation.Defaults())
-			require.NoError(b, err)
-			m := saturation.NewModel(s)
+			m := modelOf(b, saturation.Defaults())
 			b.ReportAllocs()
 			for b.Loop() {
 				if p := m.Decide(now, replicas, variants); len(p.Targets) != len(variants) || p.Targets[0].Decision.Verdict == scaling.Unknown {
@@ -62,8 +58,7 @@ func BenchmarkAnalyze(b *testing.B) {
 	for _, n := range []int{10, 10_000} {
 		replicas, _ := fleet(n)
 		b.Run(fmt.Sprintf("replicas=%d", n), func(b *testing.B) {
-			s, err := saturation.New(saturation.Defaults())
-			require.NoError(b, err)
+			s := build(b, saturation.Defaults())
 			var a saturation.Analysis
 			b.ReportAllocs()
 			for b.Loop() {

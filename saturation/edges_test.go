@@ -68,8 +68,7 @@ func TestLimitsOfThresholds(t *testing.T) {
 	var rules []saturation.Fingerprint
 	for _, zero := range []float64{0, math.Copysign(0, -1)} {
 		c.KVSpare = zero
-		s, err := saturation.New(c)
-		require.NoError(t, err)
+		s := build(t, c)
 		var a saturation.Analysis
 		var p saturation.Plan
 		s.Analyze(&a, nil)
@@ -130,9 +129,7 @@ func TestAGroupKeepsNothingOfTheCaller(t *testing.T) {
 // TestATransitionIsNoTimeOfSafety: while a variant is on its way nothing is safe, however idle the model is, and the wait
 // for a scale-down begins when it has arrived.
 func TestATransitionIsNoTimeOfSafety(t *testing.T) {
-	s, err := saturation.New(saturation.Defaults())
-	require.NoError(t, err)
-	m := saturation.NewModel(s)
+	m := modelOf(t, saturation.Defaults())
 	code := func(at time.Duration, reporting int) scaling.Code {
 		p := m.Decide(start.Add(at), same("a", reporting, 0.1, 0), []saturation.Variant{{Name: "a", Cost: 1, Current: 4}})
 		return p.Targets[0].Decision.Code()
@@ -178,9 +175,7 @@ func TestLimitsOfATimeout(t *testing.T) {
 	for timeout, want := range map[time.Duration]scaling.Code{0: saturation.Starting, time.Millisecond: saturation.Settling} {
 		c := saturation.Defaults()
 		c.TransitionTimeout = timeout
-		s, err := saturation.New(c)
-		require.NoError(t, err)
-		m := saturation.NewModel(s)
+		m := modelOf(t, c)
 		v := []saturation.Variant{{Name: "a", Cost: 1, Current: 4}}
 		code := func(at time.Duration) scaling.Code {
 			return m.Decide(start.Add(at), same("a", 3, 0.1, 0), v).Targets[0].Decision.Code()
@@ -211,9 +206,7 @@ func TestStatesThatNobodyWrote(t *testing.T) {
 
 // TestAStepBackBeforeAReportIsOne: it is turned back once.
 func TestAStepBackBeforeAReportIsOne(t *testing.T) {
-	s, err := saturation.New(saturation.Defaults())
-	require.NoError(t, err)
-	m := saturation.NewModel(s)
+	m := modelOf(t, saturation.Defaults())
 	v := []saturation.Variant{{Name: "a", Cost: 1, Current: 4}}
 	m.Decide(start.Add(time.Millisecond), same("a", 3, 0.1, 0), v)
 	m.Applied(start, 4, 3)
@@ -224,13 +217,11 @@ func TestAStepBackBeforeAReportIsOne(t *testing.T) {
 
 // TestLiteralNeedsNoReport: in mode Literal nothing is remembered.
 func TestLiteralNeedsNoReport(t *testing.T) {
-	s, err := saturation.New(saturation.WVA())
-	require.NoError(t, err)
+	s := build(t, saturation.WVA())
 	before := saturation.State{Seen: scaling.StampOf(start.Add(time.Hour)), SafeSince: scaling.StampOf(start)}
 	require.Equal(t, before, saturation.Scaler{}.Applied(before, start, 3, 4), "nor does what was not configured")
 	require.Equal(t, before, s.Applied(before, start, 3, 4))
-	s, err = saturation.New(saturation.Defaults())
-	require.NoError(t, err)
+	s = build(t, saturation.Defaults())
 	require.Equal(t, before, s.Applied(before, start, 4, 4))
 }
 
@@ -239,8 +230,7 @@ func TestTheLeastLoadThatIsSaturated(t *testing.T) {
 	for i := range 500 {
 		c := saturation.Defaults()
 		c.KVCache, c.KVSpare = float64(i+1)/500, 0
-		s, err := saturation.New(c)
-		require.NoError(t, err)
+		s := build(t, c)
 		load := c.KVCache * (1 - scaling.Noise)
 		for range 20 {
 			load = math.Nextafter(load, 0)
@@ -256,8 +246,7 @@ func TestTheLeastLoadThatIsSaturated(t *testing.T) {
 func TestNoReplicaGoesThatSaturatesTheRest(t *testing.T) {
 	c := singleConfig(saturation.Defaults())
 	c.KVSpare, c.QueueSpare, c.DownStabilization = 0, 0, 0
-	s, err := saturation.New(c.Config)
-	require.NoError(t, err)
+	s := build(t, c.Config)
 	least := func(threshold float64, of func(float64) saturation.Replica) float64 {
 		x := threshold
 		for s.IsSaturated(of(math.Nextafter(x, 0))) {

@@ -141,8 +141,7 @@ func drawScene(t *rapid.T, variants []saturation.Variant, mood int, literal bool
 func TestEpisodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
-		s, err := saturation.New(c)
-		require.NoError(t, err)
+		s := build(t, c)
 		literal := c.Mode == saturation.Literal
 		twin := &naive{config: c, moving: map[string]naiveMove{}}
 		m, other := saturation.NewModel(s), saturation.NewModel(s)

@@ -99,8 +99,7 @@ func TestEveryReasonIsTold(t *testing.T) {
 	var analysis saturation.Analysis
 	var plan saturation.Plan
 	tell := func(title string, c saturation.Config, at time.Duration, state saturation.State, l line) saturation.State {
-		s, err := saturation.New(c)
-		require.NoError(t, err)
+		s := build(t, c)
 		s.Analyze(&analysis, l.replicas)
 		state = s.Decide(state, start.Add(at), &analysis, l.variants, &plan)
 		fmt.Fprintf(&out, "# %s: %s\n%s", title, l.name, plan.Explain())

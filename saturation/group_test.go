@@ -45,8 +45,7 @@ func TestGroupAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
 		variants := drawVariants(t)
-		scaler, err := saturation.New(c)
-		require.NoError(t, err)
+		scaler := build(t, c)
 		m, g := saturation.NewModel(scaler), groupOf(t, c, variants...)
 		now := start
 		for range rapid.IntRange(1, 12).Draw(t, "ticks") {

@@ -82,9 +82,7 @@ func TestOneOfTwoReplicasGoes(t *testing.T) {
 // TestAStepBackKeepsWhatATransitionHasWaited: it is set aside when it has waited for the timeout, before and after.
 func TestAStepBackKeepsWhatATransitionHasWaited(t *testing.T) {
 	c := saturation.Defaults()
-	s, err := saturation.New(c)
-	require.NoError(t, err)
-	m := saturation.NewModel(s)
+	m := modelOf(t, c)
 	setAside := func(at time.Duration) (is bool) {
 		p := m.Decide(start.Add(at), same("a", 3, 0.1, 0), []saturation.Variant{{Name: "a", Cost: 1, Current: 4}})
 		for _, s := range p.Targets[0].Decision.Steps() {
@@ -101,8 +99,7 @@ func TestAStepBackKeepsWhatATransitionHasWaited(t *testing.T) {
 
 // TestAPlanOfBeforeSaysNothing: a plan that is used again has no step of the decision before, whoever uses it.
 func TestAPlanOfBeforeSaysNothing(t *testing.T) {
-	s, err := saturation.New(saturation.Defaults())
-	require.NoError(t, err)
+	s := build(t, saturation.Defaults())
 	variants := []saturation.Variant{{Name: "a", Cost: 1, Current: 2}}
 	a := analyze(s, same("a", 2, 0.9, 0))
 	var p saturation.Plan

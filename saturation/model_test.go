@@ -52,9 +52,7 @@ func TestConfigValidate(t *testing.T) {
 }
 
 func TestModelState(t *testing.T) {
-	scaler, err := saturation.New(saturation.Defaults())
-	require.NoError(t, err)
-	m := saturation.NewModel(scaler)
+	m := modelOf(t, saturation.Defaults())
 	variants := []saturation.Variant{{Name: "a", Cost: 1, Current: 3, Desired: saturation.CountOf(3)}}
 	m.Decide(start, same("a", 2, 0.9, 9), variants)
 	good, err := json.Marshal(m)

@@ -18,10 +18,17 @@ import (
 )
 
 func scalerOf(t require.TestingT, mode saturation.Mode, thresholds saturation.Thresholds) saturation.Scaler {
-	c := saturation.Config{Thresholds: thresholds, Mode: mode}
+	return build(t, saturation.Config{Thresholds: thresholds, Mode: mode})
+}
+
+func build(t require.TestingT, c saturation.Config) saturation.Scaler {
 	s, err := saturation.New(c)
 	require.NoError(t, err)
 	return s
+}
+
+func modelOf(t require.TestingT, c saturation.Config) *saturation.Model {
+	return saturation.NewModel(build(t, c))
 }
 
 func analyze(s saturation.Scaler, replicas []saturation.Replica) *saturation.Analysis {
@@ -172,9 +179,7 @@ func quiet(t *rapid.T, busy bool) scene {
 }
 
 func decideOnce(t require.TestingT, c saturation.Config, s scene) *saturation.Plan {
-	scaler, err := saturation.New(c)
-	require.NoError(t, err)
-	return saturation.NewModel(scaler).Decide(start, s.replicas, s.variants)
+	return modelOf(t, c).Decide(start, s.replicas, s.variants)
 }
 
 // mover returns the variant whose target differs from its count, and by how much.
@@ -287,9 +292,7 @@ func TestStuckReplicaBlocksForTheTimeoutAtMost(t *testing.T) {
 			s.replicas = append(s.replicas, saturation.Replica{Variant: s.variants[0].Name, KV: 0.9})
 			s.variants[0].Current++
 		}
-		scaler, err := saturation.New(c)
-		require.NoError(t, err)
-		m := saturation.NewModel(scaler)
+		m := modelOf(t, c)
 		for now := start; ; now = now.Add(drawSeconds(t, 1, 60, "period")) {
 			p := m.Decide(now, s.replicas, s.variants)
 			if _, by := mover(t, s, p); by > 0 {
@@ -345,8 +348,7 @@ func TestTargetsAreTheUnion(t *testing.T) {
 func TestTimeShift(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
-		s, err := saturation.New(c)
-		require.NoError(t, err)
+		s := build(t, c)
 		shift := time.Duration(rapid.Int64Range(-1e12, 1e12).Draw(t, "shift ms")) * time.Millisecond
 		a, b := saturation.NewModel(s), saturation.NewModel(s)
 		variants := drawVariants(t)

@@ -134,9 +134,7 @@ func TestSingleAgreesWithModel(t *testing.T) {
 		c := drawConfig(t)
 		policy, err := saturation.NewSingle(singleConfig(c))
 		require.NoError(t, err)
-		scaler, err := saturation.New(c)
-		require.NoError(t, err)
-		model := saturation.NewModel(scaler)
+		model := modelOf(t, c)
 		spec := rapid.Int32Range(1, 8).Draw(t, "spec")
 		now := start
 		for range rapid.IntRange(1, 20).Draw(t, "ticks") {

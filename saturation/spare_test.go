@@ -49,8 +49,7 @@ func TestDownStabilizationCountsOnlyWhileAVariantCanBeSpared(t *testing.T) {
 // TestASmallReplicaThatIsSpareSettlesNoLargeOne: the time for which a scale-down was safe went on while only a small variant at its
 // minimum had a replica to spare, and one sample was then enough to remove a replica ten times as large.
 func TestASmallReplicaThatIsSpareSettlesNoLargeOne(t *testing.T) {
-	s, err := saturation.New(saturation.Defaults())
-	require.NoError(t, err)
+	s := build(t, saturation.Defaults())
 	var state saturation.State
 	var a saturation.Analysis
 	var plan saturation.Plan
@@ -75,8 +74,7 @@ func TestASmallReplicaThatIsSpareSettlesNoLargeOne(t *testing.T) {
 
 // TestASmallReplicaDoesNotStarve: a large replica that can be spared now and then does not keep a small one that always can.
 func TestASmallReplicaDoesNotStarve(t *testing.T) {
-	s, err := saturation.New(saturation.Defaults())
-	require.NoError(t, err)
+	s := build(t, saturation.Defaults())
 	var state saturation.State
 	var a saturation.Analysis
 	var plan saturation.Plan

@@ -85,8 +85,7 @@ func TestSteps(t *testing.T) {
 
 // TestDownStabilization goes through a run, one line an event: the window is 300 s.
 func TestDownStabilization(t *testing.T) {
-	scaler, err := saturation.New(saturation.Defaults())
-	require.NoError(t, err)
+	scaler := build(t, saturation.Defaults())
 	m := saturation.NewModel(scaler)
 	v := saturation.Variant{Name: "a", Cost: 1, Current: 4}
 	for _, e := range []struct {
@@ -126,8 +125,7 @@ func TestDownStabilization(t *testing.T) {
 	// Other thresholds start it anew too.
 	c := saturation.Defaults()
 	c.KVSpare = 0.2
-	other, err := saturation.New(c)
-	require.NoError(t, err)
+	other := build(t, c)
 	data, err := json.Marshal(m)
 	require.NoError(t, err)
 	next := saturation.NewModel(other)
@@ -141,9 +139,7 @@ func TestDownStabilization(t *testing.T) {
 func TestDeficit(t *testing.T) {
 	c := saturation.Defaults()
 	c.Step = saturation.Deficit
-	scaler, err := saturation.New(c)
-	require.NoError(t, err)
-	m := saturation.NewModel(scaler)
+	m := modelOf(t, c)
 	variants := []saturation.Variant{
 		{Name: "big", Cost: 9, Capacity: 4, Current: 0},
 		{Name: "small", Cost: 2, Current: 4, Max: 10},
@@ -222,9 +218,7 @@ func TestCapacityThatLeaves(t *testing.T) {
 func TestSurplusReplicaIsNotAReasonToShrink(t *testing.T) {
 	c := saturation.Defaults()
 	c.DownStabilization = 0
-	scaler, err := saturation.New(c)
-	require.NoError(t, err)
-	m := saturation.NewModel(scaler)
+	m := modelOf(t, c)
 	s := scene{
 		replicas: append(same("dear", 3, 0.1, 0), same("cheap", 2, 0.1, 0)...),
 		variants: []saturation.Variant{{Name: "dear", Cost: 9, Current: 2}, {Name: "cheap", Cost: 1, Current: 2}},
@@ -238,9 +232,7 @@ func TestSurplusReplicaIsNotAReasonToShrink(t *testing.T) {
 
 // TestManyVariants: more variants than are looked through one by one, in any order of rows.
 func TestManyVariants(t *testing.T) {
-	scaler, err := saturation.New(saturation.Defaults())
-	require.NoError(t, err)
-	m := saturation.NewModel(scaler)
+	m := modelOf(t, saturation.Defaults())
 	for _, n := range []int{30, 8, 9, 40} {
 		var s scene
 		for i := range n {

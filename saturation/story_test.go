@@ -91,9 +91,7 @@ func TestSeedExampleTransition(t *testing.T) {
 // more, no second one before it is there.
 func TestSeedTimelineWithProtection(t *testing.T) {
 	for _, c := range []saturation.Config{saturation.Defaults(), saturation.WVA()} {
-		scaler, err := saturation.New(c)
-		require.NoError(t, err)
-		m := saturation.NewModel(scaler)
+		m := modelOf(t, c)
 		v := saturation.Variant{Name: "variant-1", Cost: 5, Current: 2}
 		for _, event := range []struct{ at, reporting, want int }{
 			{0, 2, 3}, {30, 2, 3}, {60, 2, 3}, {90, 3, 4},
@@ -209,9 +207,7 @@ func TestOneMissingReplicaDoesNotHideASaturatedOne(t *testing.T) {
 // TestTransitionTimeoutStory: a replica of the dearer variant never starts. The model is blocked for ten minutes, then
 // the replica is set aside and the cheaper variant grows; when the load falls, the stuck replica is the first to go.
 func TestTransitionTimeoutStory(t *testing.T) {
-	scaler, err := saturation.New(saturation.Defaults())
-	require.NoError(t, err)
-	m := saturation.NewModel(scaler)
+	m := modelOf(t, saturation.Defaults())
 	variants := []saturation.Variant{
 		{Name: "v1-l4", Cost: 5, Current: 2, Max: 3},
 		{Name: "v2-a100", Cost: 20, Current: 3, Pending: 1},

@@ -453,8 +453,7 @@ func checkTargets(t *testing.T, row *vectorRow, c *counts) {
 	raw, err := json.Marshal(row.Expect)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &want))
-	s, err := saturation.New(saturation.WVA())
-	require.NoError(t, err)
+	s := build(t, saturation.WVA())
 	requireTargets(t, want, row.decide(s, &a))
 	c.met++
 }

@@ -19,11 +19,6 @@ import (
 	"github.com/inferscale/inferscale/scrape/internal/page"
 )
 
-// TestBudgetServesWhoHoldsLeast: two tenants wait, and the room goes to the one that holds nothing.
-// TestBudgetHalves: half of a budget is for reading and half for what is remembered, and of each a tenant alone has half.
-// TestBudgetKeepsTheOrderOfATenant: a page that asks for little does not pass one of its tenant that waits, and takes its
-// place when that one gives up.
-// TestBudgetLosesNothingToWhoGivesUp: what is granted while its context ends is given back.
 // hostilePage serves 16 MiB without a pause.
 func hostilePage(tb testing.TB, line func(i int) string) string {
 	tb.Helper()

@@ -43,6 +43,7 @@ func TestBudgetIsSharedFairly(t *testing.T) {
 	require.LessOrEqual(t, b.reading.used, b.reading.size)
 }
 
+// TestBudgetServesWhoHoldsLeast: two tenants wait, and the room goes to the one that holds nothing.
 func TestBudgetServesWhoHoldsLeast(t *testing.T) {
 	b := newBudget(64 << 20)
 	require.True(t, b.TryAcquire("greedy", 16<<20))
@@ -76,6 +77,7 @@ func TestBudgetServesWhoHoldsLeast(t *testing.T) {
 	require.Empty(t, b.reading.accounts)
 }
 
+// TestBudgetHalves: half of a budget is for reading and half for what is remembered, and of each a tenant alone has half.
 func TestBudgetHalves(t *testing.T) {
 	b, err := NewBudget(0) // 64 MiB
 	require.NoError(t, err)
@@ -88,6 +90,8 @@ func TestBudgetHalves(t *testing.T) {
 	require.True(t, b.keep("a", 1))
 }
 
+// TestBudgetKeepsTheOrderOfATenant: a page that asks for little does not pass one of its tenant that waits, and takes its
+// place when that one gives up.
 func TestBudgetKeepsTheOrderOfATenant(t *testing.T) {
 	b := newBudget(64 << 20)
 	require.True(t, b.TryAcquire("other", 20<<20))
@@ -114,6 +118,7 @@ func TestBudgetKeepsTheOrderOfATenant(t *testing.T) {
 	require.Empty(t, b.reading.accounts)
 }
 
+// TestBudgetLosesNothingToWhoGivesUp: what is granted while its context ends is given back.
 func TestBudgetLosesNothingToWhoGivesUp(t *testing.T) {
 	b := newBudget(64 << 20)
 	for range 200 {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestConnectionsAreUsedAgain: whatever an answer has behind what is read of it.
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{
 		"a redirect": func(w http.ResponseWriter, r *http.Request) {
@@ -40,6 +41,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	}
 }
 
+// TestConnectionsOfHTTPSAreKept, as a handshake costs more than a page, until the files change with which they were made.
 func TestConnectionsOfHTTPSAreKept(t *testing.T) {
 	var opened, closed atomic.Int32
 	a := newAuthority(t)

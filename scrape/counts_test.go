@@ -150,12 +150,6 @@ func TestACountedEngineThatRestartsAlone(t *testing.T) {
 	f.counts(127, 0, 1270, 0)
 }
 
-// TestCountsWithoutASum: where the histogram's own sum is told, a page must have it; where a counter takes its place, it
-// need not.
-// TestPagesWithoutACache: a page may lack the counters of Less, and no other; one of another type is no counter.
-// TestCountsOfAnOldPage: one that says that it is older than the staleness limit is none.
-// TestHistogramsOfEngines: which engine has which, and that only Prefilled counts something else than it observes.
-// TestPrefilledOfVLLM: of prompts, it counts the tokens that no cache had.
 // TestACountedPodThatRestarts: what it shows came since, be the counters lower or higher than they were.
 func TestACountedPodThatRestarts(t *testing.T) {
 	f := newCountedFleet(t)
@@ -262,8 +256,6 @@ func TestACountedPodOfTheFirstSweep(t *testing.T) {
 	f.counts(0, 0, 0, 0)
 }
 
-// TestACountedPodThatShowsOtherNumbers: between pages of other buckets, or of another name of the family, nothing is told.
-// TestWhereCountsOfOtherBucketsGo: to the bucket that has what is just above their lower end.
 // TestCountsNeverFall: a cache's counter that runs ahead of the prompts' takes nothing back.
 func TestCountsNeverFall(t *testing.T) {
 	f := newCountedFleet(t)

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestCountsWithoutASum: where the histogram's own sum is told, a page must have it; where a counter takes its place, it
+// need not.
 func TestCountsWithoutASum(t *testing.T) {
 	f := newCountedFleet(t)
 	page := func(n float64) string {
@@ -27,6 +29,7 @@ func TestCountsWithoutASum(t *testing.T) {
 	require.InDelta(t, 30, s.Histograms[1].Sum, 0)
 }
 
+// TestPagesWithoutACache: a page may lack the counters of Less, and no other; one of another type is no counter.
 func TestPagesWithoutACache(t *testing.T) {
 	f := newCountedFleet(t)
 	page := countedPage(-1000, countedEngine{"0", 5, 0, 50, 9})
@@ -38,6 +41,7 @@ func TestPagesWithoutACache(t *testing.T) {
 	require.ErrorContains(t, f.sweep().Pods[0].Values[1].Err, "NotFound: no family tokens_total")
 }
 
+// TestCountsOfAnOldPage: one that says that it is older than the staleness limit is none.
 func TestCountsOfAnOldPage(t *testing.T) {
 	for age, reason := range map[time.Duration]Reason{30 * time.Second: None, 30*time.Second + time.Millisecond: Stale} {
 		f := newCountedFleet(t)
@@ -47,6 +51,7 @@ func TestCountsOfAnOldPage(t *testing.T) {
 	}
 }
 
+// TestHistogramsOfEngines: which engine has which, and that only Prefilled counts something else than it observes.
 func TestHistogramsOfEngines(t *testing.T) {
 	have := map[Signal][]Engine{
 		PromptTokens: {VLLM, SGLang, TGI, Dynamo}, GenerationTokens: {VLLM, SGLang, TGI, Dynamo}, Prefilled: {VLLM, SGLang},
@@ -66,6 +71,7 @@ func TestHistogramsOfEngines(t *testing.T) {
 	}
 }
 
+// TestPrefilledOfVLLM: of prompts, it counts the tokens that no cache had.
 func TestPrefilledOfVLLM(t *testing.T) {
 	page := func(requests, tokens, cached int) string {
 		return fmt.Sprintf("# TYPE vllm:time_to_first_token_seconds histogram\nvllm:time_to_first_token_seconds_bucket{le=\"1\"} %d\n"+
@@ -83,6 +89,7 @@ func TestPrefilledOfVLLM(t *testing.T) {
 	require.InDelta(t, 200, got.less, 0)
 }
 
+// TestACountedPodThatShowsOtherNumbers: between pages of other buckets, or of another name of the family, nothing is told.
 func TestACountedPodThatShowsOtherNumbers(t *testing.T) {
 	h := []Series{{Families: []string{"new_h", "h"}, Read: Counts}}
 	for _, change := range []*strings.Replacer{strings.NewReplacer(`le="1"`, `le="0.5"`), strings.NewReplacer("h_", "new_h_", "TYPE h ", "TYPE new_h ")} {
@@ -103,6 +110,7 @@ func TestACountedPodThatShowsOtherNumbers(t *testing.T) {
 	}
 }
 
+// TestWhereCountsOfOtherBucketsGo: to the bucket that has what is just above their lower end.
 func TestWhereCountsOfOtherBucketsGo(t *testing.T) {
 	for _, row := range []struct{ bounds, counts, want []float64 }{
 		{[]float64{1, 2, 4}, []float64{1, 20, 300, 4000}, []float64{1, 20, 300, 4000}},

@@ -128,12 +128,6 @@ func TestAliasesPreferTheNewName(t *testing.T) {
 	require.InDelta(t, 0.1, s.value, 0)
 }
 
-// TestTheLeastAndTheGreatestRatioOfAnEngine: an engine that has nothing to divide by has none.
-// TestScale: what is read is multiplied by it, whatever is read.
-// TestARatioToNothing is no number, and nothing to nothing is none observed.
-// TestGroupsOfAPageAreItsOwn: which engines another page had, and which of their series were preferred, changes nothing.
-// TestLinesOfGroupsMayBeMixed: engines are told apart by their labels, not by where their lines are.
-// TestDamageToTheStartTime: what is read as a value does without it.
 // TestWhereEnginesServe has the ports and paths that engines document.
 func TestWhereEnginesServe(t *testing.T) {
 	for engine, want := range map[Engine]string{

@@ -110,6 +110,7 @@ func TestLocalAddressesAreRefused(t *testing.T) {
 	require.ErrorContains(t, sweep.Err(), "12 Forbidden")
 }
 
+// TestAddressesThatNoPodHas: whatever the form, what is of this machine, its link or its cloud is refused.
 func TestAddressesThatNoPodHas(t *testing.T) {
 	forbidden := []string{"169.254.169.254", "100.100.100.200", "168.63.129.16", "192.0.0.192", "127.0.0.1", "0.0.0.0", "0.1.2.3", "224.0.0.1", "240.0.0.0", "255.255.255.255", "169.254.170.2", "0.255.255.255", "192.0.0.255"}
 	allowed := []string{"10.0.0.1", "172.16.3.4", "192.168.1.1", "100.64.0.1", "100.100.100.201", "168.63.129.17", "8.8.8.8", "192.0.1.192", "1.0.0.0"}
@@ -151,6 +152,7 @@ func TestAddressesThatNoPodHas(t *testing.T) {
 	require.True(t, refused("no address"))
 }
 
+// TestWhyAPageWasNotHad has the errors of the network that are not made elsewhere.
 func TestWhyAPageWasNotHad(t *testing.T) {
 	for _, row := range []struct {
 		err    error
@@ -190,6 +192,7 @@ func TestWhyAPageWasNotHad(t *testing.T) {
 	require.Equal(t, Timeout, (&fetcher{}).classify(ended, io.ErrUnexpectedEOF).Reason, "what comes of the end of the request is that")
 }
 
+// TestSameHost: a port that is not given is that of the scheme.
 func TestSameHost(t *testing.T) {
 	for _, row := range []struct {
 		a, b string
@@ -211,6 +214,7 @@ func TestSameHost(t *testing.T) {
 	}
 }
 
+// TestGzipAtTheLimit: a page that gzip makes no shorter may be as long as another.
 func TestGzipAtTheLimit(t *testing.T) {
 	const limit = 4096
 	page := waitingPage(7)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestTheLeastAndTheGreatestRatioOfAnEngine: an engine that has nothing to divide by has none.
 func TestTheLeastAndTheGreatestRatioOfAnEngine(t *testing.T) {
 	ratio := Metric{
 		Name: "r", Terms: []Series{{Families: []string{"used"}, Across: Sum}}, Over: []Series{{Families: []string{"size"}, Across: Sum}},
@@ -19,6 +20,7 @@ func TestTheLeastAndTheGreatestRatioOfAnEngine(t *testing.T) {
 	require.Equal(t, [2]int{3, 6}, [2]int{s.engines, s.series})
 }
 
+// TestScale: what is read is multiplied by it, whatever is read.
 func TestScale(t *testing.T) {
 	for _, row := range []struct {
 		read Read
@@ -55,6 +57,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
+// TestARatioToNothing is no number, and nothing to nothing is none observed.
 func TestARatioToNothing(t *testing.T) {
 	ratio := Metric{Name: "r", Terms: []Series{{Families: []string{"used"}}}, Over: []Series{{Families: []string{"size"}}}}
 	_, fail := readOne(t, "used 5\nsize 0\n", ratio)
@@ -67,6 +70,7 @@ func TestARatioToNothing(t *testing.T) {
 	require.True(t, s.idle())
 }
 
+// TestGroupsOfAPageAreItsOwn: which engines another page had, and which of their series were preferred, changes nothing.
 func TestGroupsOfAPageAreItsOwn(t *testing.T) {
 	q := Series{Families: []string{"q"}, GroupBy: []string{"e"}, Prefer: Matcher{Label: "p"}, Within: Max, Across: Sum}
 	tape := newPageTape(t, Metric{Name: "q", Terms: []Series{q}})
@@ -83,6 +87,7 @@ func TestGroupsOfAPageAreItsOwn(t *testing.T) {
 	}
 }
 
+// TestLinesOfGroupsMayBeMixed: engines are told apart by their labels, not by where their lines are.
 func TestLinesOfGroupsMayBeMixed(t *testing.T) {
 	q := Series{Families: []string{"q"}, GroupBy: []string{"e"}, Within: Max, Across: Sum}
 	s, fail := readOne(t, "q{e=\"0\",r=\"0\"} 1\nq{e=\"1\",r=\"0\"} 20\nq{e=\"0\",r=\"1\"} 3\nq{e=\"1\",r=\"1\"} 10\n", Metric{Name: "q", Terms: []Series{q}})
@@ -92,6 +97,7 @@ func TestLinesOfGroupsMayBeMixed(t *testing.T) {
 	require.Equal(t, 2, s.engines)
 }
 
+// TestDamageToTheStartTime: what is read as a value does without it.
 func TestDamageToTheStartTime(t *testing.T) {
 	tape := newPageTape(t, waiting(0), rateOf("c_total"))
 	_, fails := tape.read([]byte(startFamily+"{ 5\n"+waitingPage(4)+"# TYPE c_total counter\nc_total 7\n"), origin())

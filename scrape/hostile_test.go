@@ -249,15 +249,6 @@ func closedPort(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// TestAddressesThatNoPodHas: whatever the form, what is of this machine, its link or its cloud is refused.
-// TestRedactLeavesNothing: of a token in a form that an answer may have, no byte is shown.
-// TestRedactOfWhatIsWithinBase64: of base64 that has more than the token, what depends on the token alone is not shown.
-// TestTokensInDisguise: a pod that sends the token back in another form finds it in no message, of a page nor of an error
-// page.
-// TestErrorsAreShort: an error shows 64 bytes of an answer, and has at most 300 bytes that a pod may have chosen.
-// TestWhyAPageWasNotHad has the errors of the network that are not made elsewhere.
-// TestSameHost: a port that is not given is that of the scheme.
-// TestGzipAtTheLimit: a page that gzip makes no shorter may be as long as another.
 // TestALongLengthTakesNoMemory: memory is taken for what came, not for what is said to come.
 func TestALongLengthTakesNoMemory(t *testing.T) {
 	length := 16 << 20

@@ -30,6 +30,7 @@ func TestRedact(t *testing.T) {
 	require.Equal(t, "tex", string(redact([]byte("text"), 3)))
 }
 
+// TestRedactLeavesNothing: of a token in a form that an answer may have, no byte is shown.
 func TestRedactLeavesNothing(t *testing.T) {
 	for _, token := range []string{secret, `q"w<e>r&t'y\u/i+o=p%41~`} {
 		inJSON, err := json.Marshal(token)
@@ -52,6 +53,7 @@ func TestRedactLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestRedactOfWhatIsWithinBase64: of base64 that has more than the token, what depends on the token alone is not shown.
 func TestRedactOfWhatIsWithinBase64(t *testing.T) {
 	for before, shown := range map[string]int{"a": 2, "ab": 3} {
 		token := "0123456789-token-of-27-bytes"[:29-len(before)-1]
@@ -64,6 +66,8 @@ func TestRedactOfWhatIsWithinBase64(t *testing.T) {
 	}
 }
 
+// TestTokensInDisguise: a pod that sends the token back in another form finds it in no message, of a page nor of an error
+// page.
 func TestTokensInDisguise(t *testing.T) {
 	reverse := func(s string) string { b := []byte(s); slices.Reverse(b); return string(b) }
 	disguises := map[string]func(string) string{
@@ -159,6 +163,7 @@ func TestNothingIsShownBesideALongToken(t *testing.T) {
 	}
 }
 
+// TestErrorsAreShort: an error shows 64 bytes of an answer, and has at most 300 bytes that a pod may have chosen.
 func TestErrorsAreShort(t *testing.T) {
 	f := &fetcher{}
 	require.Equal(t, strconv.Quote(strings.Repeat("x", 64)), f.excerpt(bytes.Repeat([]byte("x"), 1000)))

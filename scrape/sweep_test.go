@@ -247,8 +247,6 @@ func TestEachMetricIsReadFromItsEndpoint(t *testing.T) {
 	require.Equal(t, int32(2), asked.Load())
 }
 
-// TestConnectionsAreUsedAgain: whatever an answer has behind what is read of it.
-// TestConnectionsOfHTTPSAreKept, as a handshake costs more than a page, until the files change with which they were made.
 // TestASpreadSweepIsInOrder: pods are asked in the order of their places, and the sweep is over when the last one's has come.
 func TestASpreadSweepIsInOrder(t *testing.T) {
 	const spread = 50 * time.Millisecond

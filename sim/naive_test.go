@@ -380,8 +380,26 @@ func plain(workload Workload, server Server, replicas int32) Scenario {
 }
 
 func runStatic(t require.TestingT, s *Scenario, o Options) Result {
-	r, err := Run(context.Background(), s, func() (scaling.Group, error) { return Static(s.Types[0].Initial), nil }, o)
+	var counts []int32
+	for i := range s.Types {
+		counts = append(counts, s.Types[i].Initial)
+	}
+	r, err := Run(context.Background(), s, func() (scaling.Group, error) { return Static(counts...), nil }, o)
 	require.NoError(t, err)
+	return r
+}
+
+// runAsNaive is runStatic, and each request has the times of a naive twin's job.
+func runAsNaive(t require.TestingT, s *Scenario, o Options, jobs []*naiveJob) Result {
+	want, got := []string{}, []string{}
+	for _, j := range jobs {
+		want = append(want, fmt.Sprint(elapsed(j.arrived), j.input, j.output, elapsed(j.first-j.arrived), elapsed(j.ended-j.arrived)))
+	}
+	o.Request = func(o Outcome) { got = append(got, fmt.Sprint(o.Arrived, o.Input, o.Output, o.TTFT, o.Total)) }
+	r := runStatic(t, s, o)
+	slices.Sort(want)
+	slices.Sort(got)
+	require.Equal(t, want, got)
 	return r
 }
 
@@ -408,16 +426,7 @@ func TestStretchesEqualSteps(t *testing.T) {
 		s := plain(Trace{Requests: d.requests}, d.server, d.replicas)
 		s.Router = d.router
 		jobs, preempted := naiveRun(d.requests, int(d.replicas), d.server, d.router)
-		want, got := []string{}, []string{}
-		for _, j := range jobs {
-			want = append(want, fmt.Sprint(elapsed(j.arrived), j.input, j.output, elapsed(j.first-j.arrived), elapsed(j.ended-j.arrived)))
-		}
-		r := runStatic(t, &s, Options{Request: func(o Outcome) {
-			got = append(got, fmt.Sprint(o.Arrived, o.Input, o.Output, o.TTFT, o.Total))
-		}})
-		slices.Sort(want)
-		slices.Sort(got)
-		require.Equal(t, want, got)
+		r := runAsNaive(t, &s, Options{}, jobs)
 		require.EqualValues(t, preempted, r.Preempted)
 	})
 }

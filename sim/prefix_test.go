@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -71,17 +70,8 @@ func TestPrefixCachesEqualTheNaiveTwin(t *testing.T) {
 
 func (f *cachingFleet) equalsNaive(t require.TestingT) {
 	n, jobs := f.naive()
-	want, got := []string{}, []string{}
-	for _, j := range jobs {
-		want = append(want, fmt.Sprint(elapsed(j.arrived), j.input, j.output, elapsed(j.first-j.arrived), elapsed(j.ended-j.arrived)))
-	}
 	s := f.scenario()
-	r := runStatic(t, &s, Options{Request: func(o Outcome) {
-		got = append(got, fmt.Sprint(o.Arrived, o.Input, o.Output, o.TTFT, o.Total))
-	}})
-	slices.Sort(want)
-	slices.Sort(got)
-	require.Equal(t, want, got)
+	r := runAsNaive(t, &s, Options{}, jobs)
 	require.EqualValues(t, n.preempted, r.Preempted)
 	require.EqualValues(t, n.hits, r.PrefixHits)
 	require.EqualValues(t, n.queries, r.PrefixQueries)

@@ -137,20 +137,8 @@ spec:
 func pastOfAFleet(t *testing.T) *simhistory.Recording {
 	t.Helper()
 	const length = 7 * time.Hour
-	w := sim.Series{
-		Step: 15 * time.Minute, Rates: sim.Diurnal(1.5, 6, length, 15*time.Minute),
-		Input:  sim.Length{Mean: 1500, Deviation: 2000, Min: 1, Max: 16000, LogNormal: true},
-		Output: sim.Length{Mean: 350, Deviation: 400, Min: 1, Max: 4000, LogNormal: true},
-	}
-	for i := range w.Rates {
-		w.Rates[i].Input, w.Rates[i].Output = 800+1400*float64(i%7)/6, 200+300*float64(i%5)/4
-	}
-	s := &sim.Scenario{
-		Name: "recorded", Workload: w, SLO: sim.SLO{TTFT: 3 * time.Second, TPOT: 100 * time.Millisecond}, Start: time.Now().Truncate(15 * time.Second).Add(-length - 5*time.Minute),
-		Types:   []sim.Type{{Server: sim.Qwen32B(), Initial: 3, Startup: sim.ColdStart(100 * time.Second)}},
-		Scrape:  sim.Scrape{Interval: 15 * time.Second, FailureRate: 0.01},
-		Control: sim.Control{Interval: 15 * time.Second}, Grace: 5 * time.Minute,
-	}
+	s := simhistory.Production(sim.Qwen32B(), simhistory.Conversations(1.5, 6, length))
+	s.Start, s.Grace = time.Now().Truncate(15*time.Second).Add(-length-5*time.Minute), 5*time.Minute
 	r, err := simhistory.Record(t.Context(), s, func() (scaling.Group, error) {
 		return sim.Schedule(s.Begin(), 20*time.Minute, []int32{3, 4, 3, 5, 4, 3, 2, 3, 4, 3}), nil
 	}, 1)

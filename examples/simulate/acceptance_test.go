@@ -12,6 +12,7 @@ import (
 	"github.com/inferscale/inferscale/history"
 	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/internal/simhistory"
+	"github.com/inferscale/inferscale/internal/simhistory/promtest"
 	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
@@ -99,13 +100,13 @@ func TestVerdictIsThatOfTheTruth(t *testing.T) {
 		{"a recorded morning", false, false, sim.Llama70BH100x4(), listed(sim.Scaled(week, 0.05), 7*time.Hour, 9*time.Hour), 0.03, sim.ColdStart(200 * time.Second), []int32{2, 3, 4, 3}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s := production(row.server, row.traffic)
+			s := simhistory.Production(row.server, row.traffic)
 			s.Scrape.FailureRate, s.Types[0].Startup, s.Types[0].Initial = row.failures, row.start, row.spec[0]
 			r, err := simhistory.Record(t.Context(), s, func() (scaling.Group, error) { return sim.Schedule(s.Begin(), 10*time.Minute, row.spec), nil }, 1)
 			require.NoError(t, err)
 			with := []string{"-seeds", "3", "-report", ""}
 			if row.real {
-				with = append(with, "-prometheus", serve(t, r), "-model", simhistory.Model, "-range", r.End.Sub(r.Start).String(), "-end", r.End.Format(time.RFC3339))
+				with = append(with, "-prometheus", promtest.Serve(t, r), "-model", simhistory.Model, "-range", r.End.Sub(r.Start).String(), "-end", r.End.Format(time.RFC3339))
 			} else {
 				with = append(with, "-history", dumpOf(t, r, func(*history.Dump) {}))
 			}

@@ -68,7 +68,7 @@ func TestHowSureAndWhatWouldChangeIt(t *testing.T) {
 	for i := range w.Rates {
 		w.Rates[i].Input, w.Rates[i].Output = 2000+1500*float64(i%7)/6, 500+400*float64(i%5)/4
 	}
-	s := production(sim.Llama70BA100(), w)
+	s := simhistory.Production(sim.Llama70BA100(), w)
 	r, err := simhistory.Record(t.Context(), s, func() (scaling.Group, error) {
 		return sim.Schedule(s.Begin(), 6*time.Hour, []int32{2, 3, 4, 3, 2, 3, 4, 3, 2, 3, 4, 3, 2, 3, 4, 3}), nil
 	}, 1)
@@ -120,7 +120,7 @@ func TestHowSureAndWhatWouldChangeIt(t *testing.T) {
 		require.NoError(t, os.WriteFile(keep, page, 0o600))
 	}
 
-	short := recordDay(t, sim.Qwen32B(), conversations(2, 9, 3*time.Hour))
+	short := recordDay(t, sim.Qwen32B(), simhistory.Conversations(2, 9, 3*time.Hour))
 	code, out, errs = start(t, "-history", dumpOf(t, short, func(*history.Dump) {}), "-policy", "proportional/llm", "-seeds", "1", "-report", "")
 	require.Equal(t, exitOK, code, errs)
 	require.Contains(t, out, "How sure this is cannot be told from fewer than 3 days.")

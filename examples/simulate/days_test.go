@@ -11,12 +11,13 @@ import (
 
 	"github.com/inferscale/inferscale/history"
 	"github.com/inferscale/inferscale/internal/long"
+	"github.com/inferscale/inferscale/internal/simhistory"
 	"github.com/inferscale/inferscale/sim"
 )
 
 func TestWhatWasMissedIsDrawn(t *testing.T) {
 	long.Skip(t)
-	r := recordDay(t, sim.Qwen32B(), conversations(2, 9, 4*time.Hour))
+	r := recordDay(t, sim.Qwen32B(), simhistory.Conversations(2, 9, 4*time.Hour))
 	name := filepath.Join(t.TempDir(), "report.html")
 	code, _, errs := start(t, "-history", dumpOf(t, r, func(*history.Dump) {}), "-policy", "proportional/llm", "-seeds", "1", "-report", name)
 	require.Equal(t, exitOK, code, errs)

@@ -30,44 +30,9 @@ import (
 	"github.com/inferscale/inferscale/sim"
 )
 
-// promtool skips a test where Debian's package prometheus is not installed.
-func promtool(t *testing.T) {
-	t.Helper()
-	promtest.Programs(t)
-}
-
-// serve fills a Prometheus with a recording and starts it.
-func serve(t *testing.T, r *simhistory.Recording) (url string) {
-	t.Helper()
-	return promtest.Serve(t, r)
-}
-
-// production is a day of a fleet that a schedule scales, with pods that fail to answer scrapes.
-func production(server sim.Server, w sim.Workload) *sim.Scenario {
-	return &sim.Scenario{
-		Name: "recorded", Workload: w, SLO: sim.SLO{TTFT: 3 * time.Second, TPOT: 100 * time.Millisecond},
-		Types:   []sim.Type{{Server: server, Initial: 3, Startup: sim.ColdStart(100 * time.Second)}},
-		Scrape:  sim.Scrape{Interval: 15 * time.Second, FailureRate: 0.01},
-		Control: sim.Control{Interval: 15 * time.Second}, Grace: 30 * time.Minute,
-	}
-}
-
-// conversations is traffic with lengths that change over the day.
-func conversations(low, high float64, length time.Duration) sim.Workload {
-	w := sim.Series{
-		Step: 15 * time.Minute, Rates: sim.Diurnal(low, high, length, 15*time.Minute),
-		Input:  sim.Length{Mean: 1500, Deviation: 2000, Min: 1, Max: 16000, LogNormal: true},
-		Output: sim.Length{Mean: 350, Deviation: 400, Min: 1, Max: 4000, LogNormal: true},
-	}
-	for i := range w.Rates {
-		w.Rates[i].Input, w.Rates[i].Output = 800+1400*float64(i%7)/6, 200+300*float64(i%5)/4
-	}
-	return w
-}
-
 func recordDay(t *testing.T, server sim.Server, w sim.Workload) *simhistory.Recording {
 	t.Helper()
-	s := production(server, w)
+	s := simhistory.Production(server, w)
 	r, err := simhistory.Record(t.Context(), s, func() (scaling.Group, error) {
 		return sim.Schedule(s.Begin(), 20*time.Minute, []int32{3, 4, 3, 5, 4, 3}), nil
 	}, 1)
@@ -79,7 +44,7 @@ func recordDay(t *testing.T, server sim.Server, w sim.Workload) *simhistory.Reco
 // imports it.
 func TestRoundTripThroughPrometheus(t *testing.T) {
 	long.Skip(t)
-	promtool(t)
+	promtest.Programs(t)
 	for _, row := range []struct {
 		server    sim.Server
 		low, high float64
@@ -87,9 +52,9 @@ func TestRoundTripThroughPrometheus(t *testing.T) {
 		{sim.Qwen32B(), 1.5, 10}, {sim.Llama70BA100(), 1, 8}, {sim.Llama70BH100x4(), 1, 9},
 	} {
 		t.Run(row.server.Name, func(t *testing.T) {
-			r := recordDay(t, row.server, conversations(row.low, row.high, 12*time.Hour))
+			r := recordDay(t, row.server, simhistory.Conversations(row.low, row.high, 12*time.Hour))
 			// All is imported from the first scrape to the last, so the requests that came are those that the simulator had.
-			p := &remote{url: serve(t, r), options: history.Options{Model: simhistory.Model}, maxSeries: 50_000, maxBytes: 1 << 30, end: r.End, length: r.End.Sub(r.Start), stderr: io.Discard}
+			p := &remote{url: promtest.Serve(t, r), options: history.Options{Model: simhistory.Model}, maxSeries: 50_000, maxBytes: 1 << 30, end: r.End, length: r.End.Sub(r.Start), stderr: io.Discard}
 			d, err := p.fetch(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, history.VLLM, d.Engine, "found out")
@@ -157,7 +122,7 @@ func TestRoundTripThroughPrometheus(t *testing.T) {
 // TestEnginesThroughPrometheus: under the names, labels and units of other engines too what a Prometheus answers is what was scraped.
 func TestEnginesThroughPrometheus(t *testing.T) {
 	long.Skip(t)
-	promtool(t)
+	promtest.Programs(t)
 	for _, row := range []struct {
 		engine  history.Engine
 		options history.Options
@@ -170,13 +135,13 @@ func TestEnginesThroughPrometheus(t *testing.T) {
 		{engine: history.Dynamo, options: history.Options{Model: simhistory.Model}, says: "-workload: cannot be told"},
 	} {
 		t.Run(string(row.engine), func(t *testing.T) {
-			s := production(sim.Qwen32B(), conversations(2, 8, time.Hour))
+			s := simhistory.Production(sim.Qwen32B(), simhistory.Conversations(2, 8, time.Hour))
 			r, err := simhistory.RecordAs(t.Context(), row.engine, s, func() (scaling.Group, error) {
 				return sim.Schedule(s.Begin(), 20*time.Minute, []int32{3, 4, 3}), nil
 			}, 1)
 			require.NoError(t, err)
 			var says bytes.Buffer
-			p := &remote{url: serve(t, r), engine: row.given, options: row.options, maxSeries: 50_000, maxBytes: 1 << 30, end: r.End, length: r.End.Sub(r.Start), stderr: &says}
+			p := &remote{url: promtest.Serve(t, r), engine: row.given, options: row.options, maxSeries: 50_000, maxBytes: 1 << 30, end: r.End, length: r.End.Sub(r.Start), stderr: &says}
 			d, err := p.fetch(t.Context())
 			require.NoError(t, err)
 			want, err := r.Dump()
@@ -207,14 +172,14 @@ func TestEnginesThroughPrometheus(t *testing.T) {
 // namespace in them, and those of the object in exported_pod and exported_namespace. No replica and no start was found then.
 func TestKubernetesWhoseLabelsAreRenamed(t *testing.T) {
 	long.Skip(t)
-	promtool(t)
-	s := production(sim.Qwen32B(), conversations(2, 8, time.Hour))
+	promtest.Programs(t)
+	s := simhistory.Production(sim.Qwen32B(), simhistory.Conversations(2, 8, time.Hour))
 	r, err := simhistory.Record(t.Context(), s, func() (scaling.Group, error) {
 		return sim.Schedule(s.Begin(), 20*time.Minute, []int32{3, 4, 3}), nil
 	}, 1)
 	require.NoError(t, err)
 	p := &remote{options: history.Options{Model: simhistory.Model}, maxSeries: 50_000, maxBytes: 1 << 30, end: r.End, length: r.End.Sub(r.Start), stderr: io.Discard}
-	p.url = serve(t, r)
+	p.url = promtest.Serve(t, r)
 	honoured, err := p.fetch(t.Context())
 	require.NoError(t, err)
 	for _, one := range r.Series {
@@ -227,7 +192,7 @@ func TestKubernetesWhoseLabelsAreRenamed(t *testing.T) {
 		one.Labels["exported_namespace"] = one.Labels["namespace"]
 		one.Labels["namespace"], one.Labels["pod"] = "monitoring", "kube-state-metrics-0"
 	}
-	p.url = serve(t, r)
+	p.url = promtest.Serve(t, r)
 	renamed, err := p.fetch(t.Context())
 	require.NoError(t, err)
 	var want, got bytes.Buffer
@@ -244,9 +209,9 @@ func TestKubernetesWhoseLabelsAreRenamed(t *testing.T) {
 // TestVerdictFromPrometheus is the command of the README.
 func TestVerdictFromPrometheus(t *testing.T) {
 	long.Skip(t)
-	promtool(t)
-	r := recordDay(t, sim.Qwen32B(), conversations(2, 9, 3*time.Hour))
-	url := serve(t, r)
+	promtest.Programs(t)
+	r := recordDay(t, sim.Qwen32B(), simhistory.Conversations(2, 9, 3*time.Hour))
+	url := promtest.Serve(t, r)
 	dir := t.TempDir()
 	dump, one, two := filepath.Join(dir, "past.json.gz"), filepath.Join(dir, "one.json"), filepath.Join(dir, "two.json")
 	with := []string{"-policy", "proportional/llm", "-seeds", "1", "-report", ""}
@@ -325,7 +290,7 @@ func dumpOf(t *testing.T, r *simhistory.Recording, change func(d *history.Dump))
 }
 
 func TestRefusals(t *testing.T) {
-	r := recordDay(t, sim.Qwen32B(), conversations(2, 9, 90*time.Minute))
+	r := recordDay(t, sim.Qwen32B(), simhistory.Conversations(2, 9, 90*time.Minute))
 	without := func(signals ...history.Signal) func(d *history.Dump) {
 		return func(d *history.Dump) {
 			kept := d.Series[:0]
@@ -384,7 +349,7 @@ func TestRefusals(t *testing.T) {
 // TestTrustFirst replays the recorded replicas before anything is ranked.
 func TestTrustFirst(t *testing.T) {
 	long.Skip(t)
-	r := recordDay(t, sim.Qwen32B(), conversations(3, 9, 6*time.Hour))
+	r := recordDay(t, sim.Qwen32B(), simhistory.Conversations(3, 9, 6*time.Hour))
 	name := dumpOf(t, r, func(*history.Dump) {})
 	with := []string{"-history", name, "-policy", "proportional/llm", "-seeds", "1", "-report", ""}
 	code, out, errs := start(t, with...)

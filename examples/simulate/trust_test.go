@@ -15,6 +15,7 @@ import (
 	"github.com/inferscale/inferscale/calibrate"
 	"github.com/inferscale/inferscale/history"
 	"github.com/inferscale/inferscale/internal/long"
+	"github.com/inferscale/inferscale/internal/simhistory"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
 	"github.com/inferscale/inferscale/sim"
@@ -24,7 +25,7 @@ import (
 // another trace; with a server that is not the one that was, nothing is ranked, and the report shows why.
 func TestTrustIsDrawn(t *testing.T) {
 	long.Skip(t)
-	r := recordDay(t, sim.Qwen32B(), conversations(2, 14, 3*time.Hour))
+	r := recordDay(t, sim.Qwen32B(), simhistory.Conversations(2, 14, 3*time.Hour))
 	dump := dumpOf(t, r, func(*history.Dump) {})
 	dir := t.TempDir()
 	file, report := filepath.Join(dir, "server.yaml"), filepath.Join(dir, "report.html")
@@ -66,7 +67,7 @@ func TestTrustIsDrawn(t *testing.T) {
 // TestCheckOfAChosenPart: -to that leaves nothing of what the server was not calibrated by is checked all the same, and says so.
 func TestCheckOfAChosenPart(t *testing.T) {
 	long.Skip(t)
-	r := recordDay(t, sim.Qwen32B(), conversations(2, 9, 4*time.Hour))
+	r := recordDay(t, sim.Qwen32B(), simhistory.Conversations(2, 9, 4*time.Hour))
 	dump := dumpOf(t, r, func(*history.Dump) {})
 	code, out, errs := start(t, "-history", dump, "-policy", "proportional/llm", "-seeds", "1", "-report", "", "-to", "2h")
 	require.Equal(t, exitOK, code, errs)
@@ -77,7 +78,7 @@ func TestCheckOfAChosenPart(t *testing.T) {
 // TestPartsOfAHistory: -from between two steps was rounded down without a word, the title had the whole history, a rate of next to
 // nothing was an error of the oracle, and the size of a token of a named server was not known.
 func TestPartsOfAHistory(t *testing.T) {
-	r := recordDay(t, sim.Qwen32B(), conversations(2, 9, 3*time.Hour))
+	r := recordDay(t, sim.Qwen32B(), simhistory.Conversations(2, 9, 3*time.Hour))
 	dump := dumpOf(t, r, func(*history.Dump) {})
 	prepared := func(args string) (*options, *world, error) {
 		o, err := parse(append([]string{"-history", dump}, strings.Fields(args)...), io.Discard, io.Discard)
@@ -110,7 +111,7 @@ func TestPartsOfAHistory(t *testing.T) {
 // TestBoundsOfAHistory: -min above 16 was refused for a -max that had not been given, and -max below the least replicas that there
 // were was raised without a word.
 func TestBoundsOfAHistory(t *testing.T) {
-	r := recordDay(t, sim.Qwen32B(), conversations(2, 9, 3*time.Hour))
+	r := recordDay(t, sim.Qwen32B(), simhistory.Conversations(2, 9, 3*time.Hour))
 	dump := dumpOf(t, r, func(*history.Dump) {})
 	fleet := reducedFile(t, dump)
 	spec := counts(fleet.Spec)
@@ -135,7 +136,7 @@ func TestBoundsOfAHistory(t *testing.T) {
 // TestManifestAlone: a manifest on standard output had the table before it.
 func TestManifestAlone(t *testing.T) {
 	long.Skip(t)
-	r := recordDay(t, sim.Qwen32B(), conversations(2, 14, 3*time.Hour))
+	r := recordDay(t, sim.Qwen32B(), simhistory.Conversations(2, 14, 3*time.Hour))
 	dump := dumpOf(t, r, func(*history.Dump) {})
 	code, out, errs := start(t, "-history", dump, "-policy", "proportional/llm", "-seeds", "1", "-report", "", "-manifest", "-")
 	require.Equal(t, exitOK, code, errs)
@@ -146,7 +147,7 @@ func TestManifestAlone(t *testing.T) {
 
 // TestNoRecordedTimesIsNoTrust: where the engine's times to first token are missing there is nothing to check by, and no ranking.
 func TestNoRecordedTimesIsNoTrust(t *testing.T) {
-	r := recordDay(t, sim.Qwen32B(), conversations(2, 9, 3*time.Hour))
+	r := recordDay(t, sim.Qwen32B(), simhistory.Conversations(2, 9, 3*time.Hour))
 	dump := dumpOf(t, r, func(d *history.Dump) {
 		kept := d.Series[:0]
 		for _, s := range d.Series {
