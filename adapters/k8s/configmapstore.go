@@ -1,9 +1,13 @@
 package k8s
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,40 +22,95 @@ import (
 // maxConfigMap is the largest data of a ConfigMap, in bytes, that the API server accepts.
 const maxConfigMap = 1 << 20
 
-// A ConfigMapStore keeps states in a ConfigMap, each under its own key. It creates the ConfigMap if there is none, and needs
-// the permissions get, create and patch on it. It is safe for concurrent use.
-type ConfigMapStore struct{ document }
+// maxParts is the largest number of ConfigMaps of a store.
+const maxParts = 100
+
+// A ConfigMapStore keeps states in a ConfigMap, or in several, each under its own key. It creates a ConfigMap if there is none, and
+// needs the permissions get, create and patch on it. It is safe for concurrent use.
+type ConfigMapStore struct{ parts []*document }
 
 // ConfigMapStoreConfig names the ConfigMap of a ConfigMapStore.
 type ConfigMapStoreConfig struct {
 	Client    corev1client.ConfigMapsGetter // for example clientset.CoreV1()
 	Namespace string
 	Name      string
+	// Parts is how many ConfigMaps there are, 0 as 1: Name, Name-1, Name-2 and so on. Each key is in one of them, by its hash. A
+	// ConfigMap has room for 1 MiB: for the states of some 70 policies of package capacity with a forecast. A state that is in the
+	// first, from a time with one part, moves when it is saved. With fewer parts than before the others' states are not found.
+	Parts int
 	// Owner is set on a ConfigMap that the store creates, so that it is deleted with its owner; nil means none.
 	Owner *metav1.OwnerReference
 }
 
-// NewConfigMapStore returns the Store in a ConfigMap, or an error with every rule that the configuration breaks.
+// Names returns the names of the ConfigMaps, of which RBAC must allow each.
+func (c ConfigMapStoreConfig) Names() []string {
+	names := []string{c.Name}
+	for i := 1; i < c.Parts; i++ {
+		names = append(names, fmt.Sprintf("%s-%d", c.Name, i))
+	}
+	return names
+}
+
+// NewConfigMapStore returns the Store in ConfigMaps, or an error with every rule that the configuration breaks.
 func NewConfigMapStore(c ConfigMapStoreConfig) (*ConfigMapStore, error) {
 	var e scaling.FieldErrors
 	e.Check(c.Client != nil, "client", nil, "must be set")
 	e.Check(c.Namespace != "", "namespace", c.Namespace, "must not be empty")
 	e.Check(c.Name != "", "name", c.Name, "must not be empty")
+	e.Check(c.Parts >= 0 && c.Parts <= maxParts, "parts", c.Parts, fmt.Sprintf("must be within 0 and %d", maxParts))
 	if err := e.Err(); err != nil {
 		return nil, err
 	}
-	return &ConfigMapStore{document: document{
-		where: "ConfigMap " + c.Namespace + "/" + c.Name,
-		limit: maxConfigMap,
-		key:   func(key string) string { return key },
-		get:   c.get,
-		put:   c.put,
-	}}, nil
+	s := &ConfigMapStore{}
+	for _, name := range c.Names() {
+		c.Name = name
+		s.parts = append(s.parts, &document{
+			where: "ConfigMap " + c.Namespace + "/" + c.Name,
+			limit: maxConfigMap,
+			key:   func(key string) string { return key },
+			get:   c.get,
+			put:   c.put,
+		})
+	}
+	return s, nil
 }
 
-// SaveAndDrop is Save and drops other states, see Pruner. Dropped states make room for the new one.
+// of returns the part of a key.
+func (s *ConfigMapStore) of(key string) *document {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(key)) // a hash returns no error
+	return s.parts[h.Sum32()%uint32(len(s.parts))]
+}
+
+// Load returns the state stored under key, or nothing if there is none.
+func (s *ConfigMapStore) Load(ctx context.Context, key string) ([]byte, error) {
+	part := s.of(key)
+	state, err := part.Load(ctx, key)
+	if err != nil || state != nil || part == s.parts[0] {
+		return state, err
+	}
+	return s.parts[0].Load(ctx, key)
+}
+
+// Save replaces old with state, see Store. If the state does not fit, the error is a *SizeError.
+func (s *ConfigMapStore) Save(ctx context.Context, key string, old, state []byte) error {
+	return s.SaveAndDrop(ctx, key, old, state, nil)
+}
+
+// SaveAndDrop is Save and drops other states of the key's part, see Pruner. Dropped states make room for the new one.
 func (s *ConfigMapStore) SaveAndDrop(ctx context.Context, key string, old, state []byte, drop func(key string, state []byte) bool) error {
-	return s.swap(ctx, key, old, state, drop)
+	part, first := s.of(key), s.parts[0]
+	err := part.swap(ctx, key, old, state, drop)
+	if part == first || len(old) == 0 || !errors.Is(err, ErrStateConflict) {
+		return err
+	}
+	if was, e := first.Load(ctx, key); e != nil || !bytes.Equal(was, old) {
+		return errors.Join(err, e)
+	}
+	if err := part.swap(ctx, key, nil, state, drop); err != nil { // a conflict if somebody else has moved it
+		return err
+	}
+	return first.swap(ctx, key, old, nil, nil) // after a crash here it is there, and never read
 }
 
 func (c ConfigMapStoreConfig) get(ctx context.Context) (page, error) {

@@ -240,7 +240,7 @@ func (w *stage) start(t *testing.T, args ...string) *program {
 	ctx, cancel := context.WithCancel(t.Context())
 	log, code := &journal{}, make(chan int, 1)
 	args = append([]string{
-		"-kubeconfig", w.kubeconfig, "-namespace", system, "-allow-local",
+		"-kubeconfig", w.kubeconfig, "-namespace", system, "-allow-local", "-state-config-maps", "8",
 		"-lease-duration", "3s", "-renew-deadline", "2s", "-retry-period", "200ms",
 	}, args...)
 	go func() { code <- run(ctx, args, io.Discard, log) }()

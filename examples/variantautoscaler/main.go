@@ -14,9 +14,11 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 	_ "time/tzdata" // timetables name time zones, and the image has none
 
+	"github.com/inferscale/inferscale/adapters/k8s"
 	"github.com/inferscale/inferscale/examples/internal/cli"
 	"github.com/inferscale/inferscale/examples/internal/command"
 	"github.com/inferscale/inferscale/policy"
@@ -40,6 +42,7 @@ type options struct {
 	namespace  string
 	configMap  string
 	state      string
+	parts      int
 	file       string
 	dryRun     bool
 	once       bool
@@ -52,6 +55,11 @@ type options struct {
 	lease      leaseTimes
 	allowLocal bool
 	verbose    bool
+}
+
+// states returns the names of the ConfigMaps with the state.
+func (o *options) states() []string {
+	return k8s.ConfigMapStoreConfig{Name: o.state, Parts: o.parts}.Names()
 }
 
 // onceTimeout is how long a model may take with -once, if -timeout does not say.
@@ -81,6 +89,7 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.namespace, "namespace", "", "namespace of the ConfigMaps and the lease; empty: that of this pod, or of the kubeconfig")
 	flags.StringVar(&o.configMap, "config-map", "variantautoscaler", "name of the ConfigMap with the configuration, under the key variants.yaml")
 	flags.StringVar(&o.state, "state-config-map", "variantautoscaler-state", "name of the ConfigMap with the state; created if it does not exist")
+	flags.IntVar(&o.parts, "state-config-maps", 1, "number of ConfigMaps with the state: that of -state-config-map, and those with -1, -2 and so on added to its name; one has room for some 70 models with a forecast; with fewer than before, models begin anew")
 	flags.StringVar(&o.file, "f", "", "with -once: read the configuration from this file, - for the standard input, instead of the ConfigMap")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "write no replicas for any model, whatever the configuration says")
 	flags.BoolVar(&o.once, "once", false, "do one round, print it as a table and exit, without writing anything")
@@ -120,6 +129,12 @@ func parse(args []string, stdout, stderr io.Writer) (options, error) {
 		err = fmt.Errorf("-config-map %q: %s", o.configMap, command.NameRule)
 	case !command.IsName(o.state):
 		err = fmt.Errorf("-state-config-map %q: %s", o.state, command.NameRule)
+	case o.parts < 1 || o.parts > 100:
+		err = fmt.Errorf("-state-config-maps %d: must be within 1 and 100", o.parts)
+	case !command.IsName(o.states()[o.parts-1]):
+		err = fmt.Errorf("-state-config-map %q, with -state-config-maps %d: the last of them must have at most 253 characters", o.state, o.parts)
+	case slices.Contains(o.states()[1:], o.configMap):
+		err = fmt.Errorf("-config-map %q: must be none of those with the state, as -state-config-maps %d has it", o.configMap, o.parts)
 	case o.lease.retry <= 0 || o.lease.renew <= o.lease.retry*6/5 || o.lease.duration <= o.lease.renew:
 		err = fmt.Errorf("-lease-duration %s must be above -renew-deadline %s, and that above 1.2 times -retry-period %s", o.lease.duration, o.lease.renew, o.lease.retry)
 	case o.lease.duration.Truncate(time.Second) < o.lease.renew:

@@ -169,11 +169,14 @@ func TestStatesAreNotFollowed(t *testing.T) {
 // namespace or a ConfigMap of a name that there cannot be it waited for ever.
 func TestRegressionWrongAddressesAndNamesAreOfTheCommandLine(t *testing.T) {
 	for flag, want := range map[string]string{
-		"-metrics-address=8080":      `-metrics-address "8080": must be host:port, or 0 for none`,
-		"-probe-address=":            `-probe-address "": must be host:port, or 0 for none`,
-		"-namespace=Models":          `-namespace "Models": must be at most 63 of a-z`,
-		"-config-map=a/b":            `-config-map "a/b": must be at most 253 of a-z`,
-		"-state-config-map=A":        `-state-config-map "A": must be at most 253 of a-z`,
+		"-metrics-address=8080": `-metrics-address "8080": must be host:port, or 0 for none`,
+		"-probe-address=":       `-probe-address "": must be host:port, or 0 for none`,
+		"-namespace=Models":     `-namespace "Models": must be at most 63 of a-z`,
+		"-config-map=a/b":       `-config-map "a/b": must be at most 253 of a-z`,
+		"-state-config-map=A":   `-state-config-map "A": must be at most 253 of a-z`,
+		"-state-config-maps=0":  `-state-config-maps 0: must be within 1 and 100`,
+		"-state-config-maps=3 -config-map=variantautoscaler-state-2":         `-config-map "variantautoscaler-state-2": must be none of those with the state`,
+		"-state-config-maps=3 -state-config-map=" + strings.Repeat("a", 252): `with -state-config-maps 3: the last of them must have at most 253`,
 		"-metrics-address=0 -x":      "flag provided but not defined: -x",
 		"-probe-address=[::1]:80 -x": "flag provided but not defined: -x",
 	} {

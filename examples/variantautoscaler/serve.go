@@ -52,15 +52,19 @@ func newWorld(cluster *rest.Config, namespace string, o options, logger *slog.Lo
 		return nil, err
 	}
 	client := found.Client
-	store, err := k8s.NewConfigMapStore(k8s.ConfigMapStoreConfig{Client: client.CoreV1(), Namespace: namespace, Name: o.state})
+	store, err := k8s.NewConfigMapStore(k8s.ConfigMapStoreConfig{Client: client.CoreV1(), Namespace: namespace, Name: o.state, Parts: o.parts})
 	if err != nil {
 		return nil, err
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
 		informers.WithTransform(trimming.TransformStripManagedFields()), informers.WithTweakListOptions(func(list *metav1.ListOptions) {
-			if o.state != o.configMap { // states may be a megabyte, of which each write would come back, and nobody reads them there
-				list.FieldSelector = fields.OneTermNotEqualSelector(metav1.ObjectNameField, o.state).String()
+			var others []fields.Selector
+			for _, name := range o.states() {
+				if name != o.configMap { // states may be a megabyte, of which each write would come back, and nobody reads them there
+					others = append(others, fields.OneTermNotEqualSelector(metav1.ObjectNameField, name))
+				}
 			}
+			list.FieldSelector = fields.AndSelectors(others...).String()
 		}))
 	maps := factory.Core().V1().ConfigMaps()
 	return &world{client: client, informers: factory, configMaps: maps.Informer(), env: controller.Env{
