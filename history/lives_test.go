@@ -383,6 +383,26 @@ func TestReadinessIsThatOfTheLife(t *testing.T) {
 	require.Equal(t, []time.Duration{225 * time.Second, 245 * time.Second}, took(d))
 }
 
+// TestAStartOfLongBeforeIsNone: a pod that was created more than an hour before the history and was first seen ready in it was ready before, or
+// did not take so long to start.
+func TestAStartOfLongBeforeIsNone(t *testing.T) {
+	for created, starts := range map[int]int{-3600: 1, -3601: 0} {
+		d := empty(121)
+		lived{pod: "a-0", created: created, ready: 200, first: 14, last: 120, finished: counting(13, 1)}.add(d, told{true, true}, "0")
+		require.Len(t, reduced(t, d.Dump).Starts, starts, created)
+	}
+}
+
+// TestAPodThatWasReadyWhenKubernetesWasAskedHasNoStart: since when it was is not known.
+func TestAPodThatWasReadyWhenKubernetesWasAskedHasNoStart(t *testing.T) {
+	for upTo, starts := range map[int]int{22: 1, 40: 0} { // it is ready from step 23 on
+		d := empty(121)
+		lived{pod: "a-0", created: 310, ready: 340, first: 40, last: 120, finished: counting(39, 1)}.add(d, told{}, "0")
+		cut(d.Dump, 0, upTo, func(s *history.Series) bool { return s.Signal == history.PodReady })
+		require.Len(t, reduced(t, d.Dump).Starts, starts, upTo)
+	}
+}
+
 // TestALifeThatHasCountedNothing: some servers begin a counter with their first request. What came to such a life is not known, and the
 // rest is not refused for it.
 func TestALifeThatHasCountedNothing(t *testing.T) {

@@ -204,3 +204,29 @@ func TestRegressionATimeThatIsNoneIsNotTheBeginning(t *testing.T) {
 	require.Zero(t, want[50])
 	require.Equal(t, want, arrivals(1e300))
 }
+
+// TestFirstTokensAreWhatCame: where only these are counted, a request that runs has had its first token, and is not counted once more while
+// many run at once.
+func TestFirstTokensAreWhatCame(t *testing.T) {
+	d := dump(history.VLLM, 1)
+	for _, s := range []struct {
+		history.Series
+
+		value func(i int) float64
+	}{
+		{history.Series{Signal: history.Waiting, Family: "vllm:num_requests_waiting"}, func(i int) float64 { return float64(i % 2) }},
+		{history.Series{Signal: history.Running, Family: "vllm:num_requests_running"}, func(i int) float64 { return float64(max(0, 40-(i-120)*(i-120))) }},
+		{history.Series{Signal: history.TTFT, Part: history.Count, Family: "vllm:time_to_first_token_seconds_count"}, func(i int) float64 { return float64(5 * i) }},
+	} {
+		s.Pod = "a"
+		for i := range d.Steps() {
+			s.Values = append(s.Values, s.value(i))
+		}
+		d.Series = append(d.Series, s.Series)
+	}
+	f := reduced(t, d)
+	for i, n := range f.Arrivals {
+		require.InDelta(t, 5-1+2*float64((i+1)%2), n, 1e-9, "interval %d", i)
+	}
+	requireNote(t, f, history.Finished, "missing: requests are counted at their first token")
+}
