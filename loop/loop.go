@@ -126,6 +126,7 @@ type Loop struct {
 	pending   []byte           // what is being stored
 	saved     bool             // whether that is stored, so that writes may be made
 	conflicts int
+	late      *Target // as it was read for an Atomic update without an answer, which may arrive as long as it has that version
 }
 
 // New returns the Loop of a group, or an error with every rule that the configuration breaks. The group belongs to the Loop from
@@ -145,10 +146,10 @@ func New(group scaling.Group, c Config) (*Loop, error) {
 }
 
 // NeedsRestore reports whether the stored state must be loaded and given to Restore before a round: at the start, after a
-// failed save or Atomic update, and while the stored state is refused.
+// failed save or Atomic update, while an Atomic update without an answer may still arrive, and while the stored state is refused.
 func (l *Loop) NeedsRestore() bool {
 	failed := l.unended() && l.tried[l.order[0]] && l.results[l.order[0]] != Applied
-	return !l.restored || l.refused != nil || failed
+	return !l.restored || l.refused != nil || failed || l.late != nil
 }
 
 // Restore takes over the stored state; no bytes mean a fresh start. The bare state of the group, as its MarshalJSON returns
@@ -159,7 +160,7 @@ func (l *Loop) NeedsRestore() bool {
 // a kubectl replace, it keeps the state that it has and stores that again. Only a state that somebody else has stored replaces it.
 func (l *Loop) Restore(stored []byte) error {
 	l.end()
-	if l.refused != nil && l.restored && bytes.Equal(stored, l.stored) {
+	if (l.refused != nil || l.late != nil) && l.restored && bytes.Equal(stored, l.stored) {
 		return l.refused
 	}
 	if l.ahead = l.knowsBetter(stored); !l.ahead {
@@ -220,6 +221,9 @@ func (l *Loop) Read(now time.Time, targets ...Target) (seen Seen) {
 		}
 		l.places[t.Key] = i
 		found = found || !l.targets[i].Missing
+	}
+	if l.late != nil && found && (l.targets[0].Version != l.late.Version || l.targets[0].Replicas != l.late.Replicas) {
+		l.late = nil
 	}
 	if !l.restored || l.refused != nil || !found {
 		return seen

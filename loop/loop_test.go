@@ -562,6 +562,39 @@ func TestRegressionAtomicWithoutItsState(t *testing.T) {
 	}
 }
 
+// TestRegressionAtomicThatArrivesLate: an update without an answer arrived a round after the state was restored. The Loop kept the state from
+// before it, and stepped again 30 s after a step.
+func TestRegressionAtomicThatArrivesLate(t *testing.T) {
+	for _, rounds := range []int{1, 2, 3} {
+		l, before := newLoop(t, loop.Config{Atomic: true, Conflicts: 1}), loop.Target{Version: "7", Replicas: 3}
+		quiet := func(now time.Time, stored []byte) []byte {
+			if l.NeedsRestore() {
+				require.NoError(t, l.Restore(stored))
+			}
+			l.Read(now, before)
+			s := l.Decide(now, scaling.GroupObservation{}) // nothing is known of the load
+			require.False(t, s.Acts())
+			return s.Store
+		}
+		stored := quiet(start(), nil)
+		l.Saved(nil)
+		l.Advance(start())
+		update := together(t, l, start(), stored, before).Store
+		require.Equal(t, 1, write(l, loop.Uncertain))
+		l.Advance(start())
+		now := start()
+		for range rounds {
+			now = now.Add(15 * time.Second)
+			require.Nil(t, quiet(now, stored), "the object stays as it is")
+			l.Advance(now)
+		}
+		after := loop.Target{Version: "8", Replicas: 4}
+		require.False(t, together(t, l, now, update, after).Acts(), "the cooldown runs")
+		require.False(t, l.NeedsRestore(), "the object has changed since")
+		require.True(t, together(t, l, start().Add(cooldown), update, after).Acts())
+	}
+}
+
 // TestRegressionAtomicDryRunKeepsThePace: it asked for the same change in each round, as the group was not told of it.
 func TestRegressionAtomicDryRunKeepsThePace(t *testing.T) {
 	l, target, stored := newLoop(t, loop.Config{Atomic: true, DryRun: true}), loop.Target{Version: "7", Replicas: 3}, []byte(nil)

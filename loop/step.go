@@ -441,7 +441,8 @@ func (l *Loop) advanceAtomic() (again bool) {
 		l.changed = l.memory.Last.At.Time()
 		l.remember(i, l.changed)
 	case l.tried[i] && l.results[i] == Uncertain:
-		l.restored = false
+		late := l.targets[i]
+		l.restored, l.late = false, &late
 	default: // what was told to the group did not happen
 		again = l.goesAgain()
 		l.restored = l.restored && !l.tried[i]

@@ -68,14 +68,16 @@ func (q *Queue[J]) set(tenant string, jobs []J) {
 	}
 }
 
-// Take removes the next job and returns it with its tenant. It returns false if none waits.
+// Take removes the next job and returns it with its tenant. If none waits, it returns false and forgets what was done for whom.
 func (q *Queue[J]) Take() (first string, j J, ok bool) {
 	for tenant := range q.waiting {
 		if !ok || q.done[tenant] < q.done[first] || q.done[tenant] == q.done[first] && tenant < first {
 			first, ok = tenant, true
 		}
 	}
-	if !ok {
+	if !ok { // nobody waits, so nobody is ahead of another
+		clear(q.done)
+		q.last = 0
 		return "", j, false
 	}
 	q.last = q.done[first]

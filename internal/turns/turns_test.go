@@ -66,3 +66,36 @@ func TestRoomIsShared(t *testing.T) {
 		}
 	})
 }
+
+// TestRegressionWhatWasDoneBeforeNobodyWaited: the work of a tenant that came once was kept for ever, since no tenant that is served later
+// begins with more. And a tenant for which much had been done waited until as much had been done for one that came much later.
+func TestRegressionWhatWasDoneBeforeNobodyWaited(t *testing.T) {
+	var q turns.Queue[int]
+	for i := range 1000 {
+		tenant := strconv.Itoa(i)
+		q.Put(tenant, i)
+		got, _, ok := q.Take()
+		require.True(t, ok)
+		require.Equal(t, tenant, got)
+		q.Did(tenant, 1000)
+		_, _, ok = q.Take()
+		require.False(t, ok)
+	}
+	require.Zero(t, q.Known())
+
+	q.Put("b", 0)
+	_, _, _ = q.Take()
+	q.Did("b", 1e6)
+	_, _, ok := q.Take()
+	require.False(t, ok)
+	for i := range 20 {
+		q.Put("a", i)
+	}
+	q.Put("b", 0)
+	for i, want := range []string{"a", "b", "a"} {
+		tenant, _, ok := q.Take()
+		require.True(t, ok)
+		require.Equal(t, want, tenant, "turn %d", i)
+		q.Did(tenant, 1000)
+	}
+}

@@ -293,8 +293,8 @@ func (one *shadow) take(a answer) {
 	w.Verdict, w.Reason = a.verdict, a.reason
 	if a.to != a.from {
 		w.Changed = one.asked
-		one.fleet.set(one.asked, a.to)
-		one.trail.note(one.asked, a.to)
+		one.fleet.set(w.At, a.to) // not when it was asked for, if it is late: the sums count it from w.At on
+		one.trail.note(w.At, a.to)
 	}
 	w.Replicas, w.Ready = one.fleet.count, one.fleet.ready()
 }

@@ -184,6 +184,33 @@ func TestOverdueShadowIsLeftOut(t *testing.T) {
 	require.Equal(t, scaling.Hold, s.Wishes()[0].Verdict)
 }
 
+// TestRegressionALateAnswerCountsFromWhenItCame: the sums counted it from then on, but the trail, by which the share that would have met the
+// SLO is computed, from when it was asked for, and its replicas had started meanwhile.
+func TestRegressionALateAnswerCountsFromWhenItCame(t *testing.T) {
+	release := make(chan struct{})
+	slow := script{decide: func(_ time.Time, obs scaling.Observation) scaling.Decision {
+		<-release
+		return to(7, obs)
+	}}
+	s := watch(t, shadow.Config{Policies: []shadow.Policy{{Name: "slow", Policy: slow}}})
+	now := begin()
+	for range 41 {
+		s.Look(now, seen(4, 4, 1))
+		now = now.Add(period)
+	}
+	close(release)
+	s.Wait(nil)
+	_, trails, _ := s.Trails()
+	came := begin().Add(10 * time.Minute)
+	require.Equal(t, []shadow.Count{{At: begin(), Replicas: 4}, {At: came, Replicas: 7}}, trails[0])
+
+	s.Look(now, seen(4, 4, 1))
+	w := s.Wishes()[0]
+	require.InDelta(t, 4*600+7*15, w.ReplicaSeconds, 0)
+	require.Equal(t, int32(7), w.Replicas)
+	require.Equal(t, int32(4), w.Ready, "its starts have just begun")
+}
+
 // TestPanickingShadowIsLeftOut for good, whatever it panics with, and also one that ends its goroutine.
 func TestPanickingShadowIsLeftOut(t *testing.T) {
 	for name, p := range map[string]struct {

@@ -144,7 +144,7 @@ func New(c Config) (*Replays, error) {
 func (r *Replays) See(now time.Time, obs scaling.Observation, of *shadow.Shadows) (run func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.found != nil && now.Sub(r.found.Actual.To) > span {
+	if r.found != nil && now.Sub(r.found.Actual.To).Abs() > span {
 		r.found = nil // also where nothing is observed any more, as of a fleet at zero
 	}
 	if !r.recorder.See(now, obs) || !r.due(now) {

@@ -179,3 +179,27 @@ func TestRegressionWhatNoReplayFindsAnyMoreIsUnknown(t *testing.T) {
 		require.Nil(t, r.Found(), "a fleet at zero: %t", zero)
 	}
 }
+
+// TestRegressionWhatWasFoundBeforeAClockThatGoesBack: with a fleet at zero the result was that of the last hour until the clock was an hour
+// past the time that it had shown before.
+func TestRegressionWhatWasFoundBeforeAClockThatGoesBack(t *testing.T) {
+	r, err := replay.New(replay.Config{Capacity: work()})
+	require.NoError(t, err)
+	s := watching(t)
+	var now time.Time
+	see := func(at time.Time, obs scaling.Observation) {
+		s.Look(at, obs)
+		if run := r.See(at, obs, s); run != nil {
+			run()
+		}
+		now = at
+	}
+	lived(t, see)
+	see(now.Add(-time.Second), scaling.Observation{})
+	require.NotNil(t, r.Found())
+	now = now.Add(-24 * time.Hour)
+	for range 2 * 60 {
+		see(now.Add(time.Minute), scaling.Observation{})
+	}
+	require.Nil(t, r.Found(), "two hours after the last request")
+}
