@@ -237,9 +237,13 @@ func TestRegressionAReportOfSeveralReplicasIsNotOfOne(t *testing.T) {
 			replicas int
 			says     string
 		}{
-			{first(`["replica"]`), 1, ""}, {first(`["replica", "replica"]`), 2, ""}, {first(`null`), 3, ""},
+			{first(`["replica"]`), 1, ""},
+			{first(`["replica", "replica"]`), 2, ""},
+			{first(`null`), 3, ""},
 			{first(`["replica", "replica"]`), 1, name + ": scenario.host.type: 2: must be as many replicas as are said to have served the benchmark, 1"},
-			{second(fmt.Sprintf(engine, 1) + "," + router), 1, ""}, {second(router), 3, ""}, {second(""), 3, ""},
+			{second(fmt.Sprintf(engine, 1) + "," + router), 1, ""},
+			{second(router), 3, ""},
+			{second(""), 3, ""},
 			{second(fmt.Sprintf(engine, 2) + "," + router), 2, ""},
 			{second(fmt.Sprintf(engine, 2) + "," + router), 1, name + ": scenario.stack.standardized.replicas: 2: must be as many replicas as are said to have served the benchmark, 1"},
 			{second(fmt.Sprintf(engine, 1) + "," + fmt.Sprintf(engine, 3)), 1, "replicas: 4: must be as many"},
@@ -341,13 +345,21 @@ func TestRegressionRunsWithACappedNumberInFlightAreClosed(t *testing.T) {
 		form, load string
 		closed     bool
 	}{
-		{stage, `, "concurrency": 16`, true}, {stage, `, "concurrency": null`, false}, {stage, ``, false},
-		{first, `"request_rate": "inf", "max_concurrency": 16`, true}, {first, `"request_rate": 50, "max_concurrency": 16`, true},
-		{first, `"request_rate": 0.8, "max_concurrency": 64`, false}, {first, ``, false},
-		{second, `"rate_qps": Infinity, "concurrency": 16`, true}, {second, `"rate_qps": 160, "concurrency": 16`, true},
-		{second, `"rate_qps": 0.8, "concurrency": Infinity`, false}, {second, `"rate_qps": 0.8`, false},
-		{vllm, `"request_rate": 50, "max_concurrency": 16`, true}, {vllm, `"request_rate": "inf", "max_concurrency": null`, true},
-		{vllm, `"request_rate": 0.8, "max_concurrency": 64`, false}, {vllm, `"request_rate": 0.8, "max_concurrency": null`, false},
+		{stage, `, "concurrency": 16`, true},
+		{stage, `, "concurrency": null`, false},
+		{stage, ``, false},
+		{first, `"request_rate": "inf", "max_concurrency": 16`, true},
+		{first, `"request_rate": 50, "max_concurrency": 16`, true},
+		{first, `"request_rate": 0.8, "max_concurrency": 64`, false},
+		{first, ``, false},
+		{second, `"rate_qps": Infinity, "concurrency": 16`, true},
+		{second, `"rate_qps": 160, "concurrency": 16`, true},
+		{second, `"rate_qps": 0.8, "concurrency": Infinity`, false},
+		{second, `"rate_qps": 0.8`, false},
+		{vllm, `"request_rate": 50, "max_concurrency": 16`, true},
+		{vllm, `"request_rate": "inf", "max_concurrency": null`, true},
+		{vllm, `"request_rate": 0.8, "max_concurrency": 64`, false},
+		{vllm, `"request_rate": 0.8, "max_concurrency": null`, false},
 	} {
 		for _, replicas := range []int{1, 4} {
 			runs, err := calibrate.ReadRuns([]byte(fmt.Sprintf(x.form, x.load)), "a.json", replicas)

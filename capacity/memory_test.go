@@ -21,7 +21,7 @@ func TestWhatAnHourHasShownIsRemembered(t *testing.T) {
 	long.Skip(t)
 	c := config()
 	hour := func(times float64) Past {
-		p := passed(t, 20, func(minute float64) float64 {
+		p := passed(t, func(minute float64) float64 {
 			if minute > 25 && minute <= 29 {
 				return 8 * times
 			}
@@ -205,7 +205,7 @@ func TestMissesThatReplaysDoNotExplainLowerTheCapacity(t *testing.T) {
 func TestRegressionWhatAnotherSLOMissedIsNotRemembered(t *testing.T) {
 	long.Skip(t)
 	c := config()
-	p := passed(t, 20, func(float64) float64 { return 12 })
+	p := passed(t, func(float64) float64 { return 12 })
 	p.Start, p.Last = 30, Tuning{}
 	begin(&p, 12)
 	p.Last = p.Tune(&c)

@@ -41,8 +41,9 @@ func TestLevelRoomIsTheSameNumberOfReplicas(t *testing.T) {
 }
 
 // passed is the past of an hour in which requests come at a rate by minutes, to so many replicas, which would start in ten minutes.
-func passed(t *testing.T, replicas int32, rate func(minute float64) float64) Past {
+func passed(t *testing.T, rate func(minute float64) float64) Past {
 	t.Helper()
+	const replicas = 20
 	s := day(0, 0)
 	series := s.Workload.(sim.Series)
 	for i := range series.Rates {
@@ -78,7 +79,7 @@ func begin(p *Past, replicas int32) {
 // beginning, and had as large a share at its height, where the same number of replicas does.
 func TestALoadThatGrowsByReplicasHasThatRoom(t *testing.T) {
 	long.Skip(t)
-	p := passed(t, 20, func(minute float64) float64 { return 15 - 10.5*math.Cos(math.Pi*minute/60) })
+	p := passed(t, func(minute float64) float64 { return 15 - 10.5*math.Cos(math.Pi*minute/60) })
 	c := config()
 	begin(&p, 3)
 	found := p.Tune(&c)

@@ -89,7 +89,7 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 	failed := waiting.Failed + running.Failed + kv.Failed
 	var h [5]*scaling.Histogram
 	for i, name := range [...]string{Prefilled, AnswerSize, TTFT, TPOT, PromptSize} {
-		if h[i] = obs.Histogram(name); h[i] == nil || !h[i].Known() {
+		if h[i] = obs.Histogram(name); h[i] == nil || !h[i].Known() || max(h[i].Sum, h[i].Total()) > mostCount {
 			return s, name
 		}
 		failed += h[i].Failed
@@ -126,7 +126,7 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 	s.Late, _ = firsts.Over(slo.TTFT.Seconds())
 	s.Slow, _ = each.Over(slo.TPOT.Seconds())
 	s.Timed, s.TPOT = each.Total(), each.Sum
-	if !s.valid() { // numbers that are too large to add up, or counts of pods that are none
+	if !s.valid() || !s.exact() { // numbers that are too large to add up, or counts of pods that are none
 		return s, Waiting
 	}
 	return s, ""
@@ -213,6 +213,18 @@ func (s *Sample) valid() bool {
 	return counts(s.Firsts) && counts(s.Prefilled) && counts(s.Finished) && counts(s.Generated) && counts(s.Late) && counts(s.Timed) &&
 		counts(s.TPOT) && counts(s.Excused) && counts(s.ExcusedOf) && counts(s.Slow) && counts(s.Waiting) && counts(s.Queue) && counts(s.Running) && counts(s.KV) &&
 		s.Ready >= 0 && !math.IsNaN(s.At) && !math.IsInf(s.At, 0)
+}
+
+// mostCount is the largest count that is used: beside a larger one, what others count would be lost.
+const mostCount = 1 << 53
+
+// exact reports whether no count is so large that others are lost beside it.
+func (s *Sample) exact() bool {
+	most := max(s.Waiting, s.Queue, s.Running, s.KV)
+	for _, n := range s.counters() {
+		most = max(most, *n)
+	}
+	return most <= mostCount
 }
 
 // counts reports whether a number can be a count: it is finite and not negative.

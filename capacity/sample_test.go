@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"testing"
@@ -485,3 +486,53 @@ func TestOldCountsSayNothing(t *testing.T) {
 
 // first returns what is certain of a rate.
 func first(rate, _ float64) float64 { return rate }
+
+// TestRegressionHugeCountsLeaveAStateThatCanBeStored: one pod whose page said 1e200 answers and 1e155 prompt tokens made the work
+// infinite, and for an hour the state could not be written as JSON.
+func TestRegressionHugeCountsLeaveAStateThatCanBeStored(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := scaling.New(build(t, config(), found{Capacity: 0.5, Fleet: 0.7, PromptToken: 1e-4, AnswerToken: 2e-4, Hold: 600}))
+		for i := range 8 {
+			obs := observation(4, 0, 20, 50*float64(i), 1500, 200)
+			if i > 3 {
+				huge := rapid.SampledFrom([]float64{0, 5e15, 1e20, 1e155, 1e200, math.MaxFloat64})
+				h := &obs.Histograms[rapid.IntRange(0, len(obs.Histograms)-1).Draw(t, "histogram")]
+				h.Counts[0] = max(h.Counts[0], huge.Draw(t, "count"))
+				obs.Histograms[rapid.IntRange(0, len(obs.Histograms)-1).Draw(t, "other histogram")].Sum += huge.Draw(t, "sum")
+			}
+			p.Decide(start().Add(time.Duration(i)*15*time.Second), obs)
+			data, err := json.Marshal(p)
+			require.NoError(t, err)
+			require.NoError(t, json.Unmarshal(data, scaling.New(build(t, config(), quiet{}))))
+		}
+	})
+}
+
+// TestRegressionHugeCountsHideNoLoad: beside one pod whose page said 1e20 first tokens no arrivals were seen, and of eight
+// replicas six went.
+func TestRegressionHugeCountsHideNoLoad(t *testing.T) {
+	p := scaling.New(build(t, config(), found{Capacity: 0.5, Fleet: 0.7, PromptToken: 1e-4, AnswerToken: 2e-4}))
+	for i := range 80 {
+		obs := observation(8, 0, 20, 250*float64(i), 1500, 200)
+		if i > 40 {
+			obs.Histograms[2].Counts[0] += 1e20
+		}
+		d := p.Decide(start().Add(time.Duration(i)*15*time.Second), obs)
+		require.GreaterOrEqual(t, d.Replicas, int32(8), d.Explain())
+	}
+}
+
+// TestCountsThatAreTooLargeTogetherBeginAnew: otherwise they would make every later sample one that is not used.
+func TestCountsThatAreTooLargeTogetherBeginAnew(t *testing.T) {
+	p := scaling.New(build(t, config(), quiet{}))
+	var d scaling.Decision
+	for i := range 80 {
+		served := 50 * float64(i%20)
+		if i == 19 || i == 39 || i == 59 {
+			served = 6e11 // 1.2e14 tokens of answers, 9e14 of prompts
+		}
+		obs := observation(4, 0, 20, served, 15000, 200)
+		d = p.Decide(start().Add(time.Duration(i)*15*time.Second), obs)
+		require.NotEqual(t, scaling.Unknown, d.Verdict, "%d: %s", i, d.Explain())
+	}
+}

@@ -120,8 +120,8 @@ func (s State) Validate() error {
 	}
 	last := math.Inf(-1)
 	for i := range s.Samples {
-		if x := &s.Samples[i]; !x.valid() || x.At < last {
-			return fmt.Errorf("samples[%d]: must be counts that are not negative, in order of time", i)
+		if x := &s.Samples[i]; !x.valid() || !x.exact() || x.At < last {
+			return fmt.Errorf("samples[%d]: must be counts that are not negative, at most 2^53, in order of time", i)
 		}
 		last = s.Samples[i].At
 	}
@@ -214,8 +214,11 @@ func (s *State) see(x Sample, obs *scaling.Observation) bool {
 	}
 	x.add(before)
 	n := len(s.Samples)
-	if n > 0 && (!x.valid() || fell && !before.valid() || x.At <= s.Samples[n-1].At) {
-		return false // invalid, or nothing was scraped since, or the clock went back
+	if n > 0 && x.At <= s.Samples[n-1].At {
+		return false // nothing was scraped since, or the clock went back
+	}
+	if !x.valid() || !x.exact() { // counts that are too large together begin anew
+		x, before, n, s.Samples = raw, &Sample{}, 0, s.Samples[:0]
 	}
 	s.Raw, s.Before = raw, *before
 	if n > 0 {
@@ -508,17 +511,17 @@ func (s *State) growing(span, lead, dispersion float64) load {
 	return load{l.running + running*lead, l.kv + kv*lead}
 }
 
-// times returns the needs in a unit that is so many times smaller. Of those that are rounded to the same value the latest stays.
-func (p Peaks) times(unit float64) Peaks {
-	all := p[:0]
-	for _, peak := range p {
+// times changes the needs to a unit that is so many times smaller. Of those that are rounded to the same value the latest stays.
+func (p *Peaks) times(unit float64) {
+	all := (*p)[:0]
+	for _, peak := range *p {
 		peak.Value *= unit
 		if k := len(all); k > 0 && all[k-1].Value <= peak.Value {
 			all = all[:k-1]
 		}
 		all = append(all, peak)
 	}
-	return all
+	*p = all
 }
 
 // hold records a need and returns the largest of the last w seconds. It remembers at least an hour, as w may grow.

@@ -108,7 +108,7 @@ func TestWhatIsNoLengthIsNotTrusted(t *testing.T) {
 func TestASteadyPastIsTrusted(t *testing.T) {
 	long.Skip(t)
 	c := config()
-	p := passed(t, 20, func(float64) float64 { return 12 })
+	p := passed(t, func(float64) float64 { return 12 })
 	p.Start, p.Last = 30, Tuning{}
 	begin(&p, 12)
 	first := p.Tune(&c)

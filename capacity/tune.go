@@ -89,8 +89,8 @@ type trial struct {
 
 func (t *Tuning) validate() error {
 	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.Fleet, t.Slowness, t.Late, t.Allowed, t.Hopeless, t.Dispersion, t.Deviation, t.Bias, t.Mean, t.Least, t.Spare, t.Missed, t.Served, t.Spent} {
-		if !(x >= 0) || math.IsInf(x, 1) {
-			return errors.New("tuning: must be numbers that are not negative")
+		if !(x >= 0 && x <= mostCount) {
+			return errors.New("tuning: must be numbers that are not negative, at most 2^53")
 		}
 	}
 	for _, x := range t.Law {
@@ -181,7 +181,8 @@ func (c Scaler) tune(s State) State {
 			}
 			return s
 		}
-		s.Needs, s.Means = s.Needs.times(unit), s.Means.times(unit)
+		s.Needs.times(unit)
+		s.Means.times(unit)
 		if given < before { // what the guard kept room for is known now, as far as a replica is given less
 			for _, guard := range [...]*float64{&s.Guard, &s.Unsure.Guard} {
 				*guard = max(0, (1+*guard)*given/before-1)

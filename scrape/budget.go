@@ -14,7 +14,7 @@ import (
 )
 
 // A Budget bounds the memory for the pages of all its Scrapers, and shares it between tenants: half of it for pages that are
-// being read, half for the remembered counters of pods. A process should have one Budget, which then bounds the process. Its
+// being read, half for what is remembered of pods. A process should have one Budget, which then bounds the process. Its
 // methods may be called by several goroutines.
 //
 // In each half, a tenant gets what it asks for while at most half of it is used. Of the rest it gets up to an equal share,

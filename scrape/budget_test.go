@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -163,10 +164,129 @@ func TestWhatIsRememberedStaysWithinTheBudget(t *testing.T) {
 	require.Greater(t, with, 20)
 	require.Positive(t, lost)
 	s.Scrape(t.Context(), pods[:1])
-	require.Equal(t, int64(3*8*9000), budget.kept.used)
+	require.Equal(t, s.plan.bytes+int64(3*8*9000), budget.kept.used)
 	s.Close()
 	require.Zero(t, budget.kept.used)
 	require.Empty(t, budget.kept.accounts)
+}
+
+// liveHeap is what the heap has without garbage.
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// allMetrics are as many metrics of a series as there may be.
+func allMetrics(term Series) (metrics []Metric) {
+	for i := range MaxMetrics {
+		metrics = append(metrics, Metric{Name: fmt.Sprint(i), Terms: []Series{term}})
+	}
+	return metrics
+}
+
+// TestRegressionAPodThatNeverAnswersTakesLittleMemory: no budget counts it. It took 84 KB if 256 metrics are read, and 45 KB more in
+// a sweep that waits for another pod.
+func TestRegressionAPodThatNeverAnswersTakesLittleMemory(t *testing.T) {
+	const n, most = 200, 4 << 10
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	var within int64
+	slow := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		within = liveHeap()
+		answer(textVersion, "a 1\n")(w, nil)
+	})
+	var pods []Pod
+	for i := range n {
+		pods = append(pods, Pod{Name: fmt.Sprintf("p-%03d", i), URL: closed.URL + "/metrics"})
+	}
+	pods = append(pods, Pod{Name: "slow", URL: slow + "/metrics"})
+	s := newScraper(t, Config{Metrics: allMetrics(Series{Families: []string{"a"}}), Concurrency: 1})
+	s.Scrape(t.Context(), pods[n:])
+	before := liveHeap()
+	sweep := s.Scrape(t.Context(), pods)
+	require.Equal(t, Refused, sweep.Pods[0].Values[MaxMetrics-1].Err.Reason)
+	require.True(t, sweep.Pods[n].Values[0].OK)
+	sweep = Sweep{}
+	require.Less(t, (within-before)/n, int64(most), "while another pod is waited for")
+	require.Less(t, (liveHeap()-before)/n, int64(most), "afterwards")
+	runtime.KeepAlive(s)
+}
+
+// TestRegressionWhatIsRememberedIsCounted: a budget counted the contents of baselines only.
+func TestRegressionWhatIsRememberedIsCounted(t *testing.T) {
+	const few, many = 10, 60
+	for name, row := range map[string]struct {
+		page string
+		term Series
+	}{
+		"gauges":    {"a 1\n", Series{Families: []string{"a"}}},
+		"absent":    {"a 1\n", Series{Families: []string{"b"}, Read: Rate}},
+		"counters":  {"a 1\n", Series{Families: []string{"a"}, Read: Rate}},
+		"quantiles": {histogramPage(make([]float64, 5)), Series{Families: []string{"h"}, Read: Quantile, Quantile: 0.5}},
+		"counts":    {histogramPage(make([]float64, 5)), Series{Families: []string{"h"}, Read: Counts}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock, budget := newTestClock(), newBudget(1<<30)
+			p := newFakePod(t, "p", row.page)
+			var pods []Pod
+			for i := range many {
+				pods = append(pods, Pod{Name: fmt.Sprint("p-", i), URL: p.pod.URL})
+			}
+			s := newScraper(t, Config{Metrics: allMetrics(row.term), Budget: budget, Now: clock.now, Concurrency: 1})
+			sweep := func(pods []Pod) (heap, counted int64) {
+				for range 2 {
+					s.Scrape(t.Context(), pods)
+					clock.advance(15 * time.Second)
+				}
+				return liveHeap(), budget.kept.used
+			}
+			heap, counted := sweep(pods[:few])
+			heaps, counts := sweep(pods)
+			t.Logf("of a pod %d bytes, of which %d are counted", (heaps-heap)/(many-few), (counts-counted)/(many-few))
+			require.Less(t, (heaps-heap)/(many-few), (counts-counted)/(many-few)*5/4+4<<10)
+			s.Close()
+			require.Zero(t, budget.kept.used)
+		})
+	}
+}
+
+// TestPodsForWhichThereIsNoRoom: their gauges are read, but are not reused, and nothing is counted until there is room.
+func TestPodsForWhichThereIsNoRoom(t *testing.T) {
+	clock, budget := newTestClock(), newBudget(leastBudget)
+	counts := Metric{Name: "counts", Terms: []Series{{Families: []string{"h"}, Read: Counts}}}
+	page := func(n float64) string {
+		return waitingPage(4) + "c_total 5\n" + histogramPage([]float64{n, n, n, n, n})
+	}
+	p := newFakePod(t, "p", page(10))
+	s := newScraper(t, Config{Metrics: []Metric{waiting(0), rateOf("c_total"), counts}, Budget: budget, Now: clock.now})
+	sweep := func(say string) Sweep {
+		p.say(say)
+		clock.advance(15 * time.Second)
+		return s.Scrape(t.Context(), []Pod{p.pod})
+	}
+	require.True(t, budget.keep("other", budget.kept.size))
+	for range 2 {
+		full := sweep(page(10))
+		require.True(t, full.Pods[0].Values[0].OK)
+		for _, i := range []int{1, 2} {
+			require.ErrorContains(t, full.Pods[0].Values[i].Err, "NoBaseline: ")
+			require.ErrorContains(t, full.Pods[0].Values[i].Err, "the budget had no memory left for the last scrape")
+		}
+		require.Equal(t, int32(1), full.Histograms[0].Failed)
+		require.Equal(t, budget.kept.size, budget.kept.used)
+	}
+	silent := sweep("")
+	require.False(t, silent.Pods[0].Values[0].Reused)
+	require.True(t, budget.keep("other", -budget.kept.size))
+	first := sweep(page(10))
+	require.ErrorContains(t, first.Pods[0].Values[1].Err, "first scrape")
+	then := sweep(page(12))
+	require.NoError(t, then.Err())
+	require.InDelta(t, 2, then.Histograms[0].Total(), 0)
+	require.True(t, sweep("").Pods[0].Values[0].Reused)
 }
 
 // TestAPageWaitsForItsMemory: it is acquired before the body is read, and a page that gets none in time fails.

@@ -2,6 +2,7 @@ package scrape
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -149,4 +150,65 @@ func TestCountsStandBehindReadings(t *testing.T) {
 	bad := countedMetrics()[1]
 	bad.Terms = []Series{{Families: []string{"h"}, Read: Mean}}
 	require.ErrorContains(t, bad.Validate(), "only with Counts")
+}
+
+// TestRegressionPodsThatAreGoneAreCounted: a scraper kept the names of up to 1,024, which no budget counted, also if it read no Counts.
+func TestRegressionPodsThatAreGoneAreCounted(t *testing.T) {
+	clock, budget := newTestClock(), newBudget(leastBudget)
+	p := newFakePod(t, "p", countedPage(-1000, countedEngine{"0", 10, 0, 100, 0}))
+	counts := Metric{Name: "counts", Terms: []Series{{Families: []string{"h"}, Read: Counts}}}
+	for _, row := range []struct {
+		metric Metric
+		gone   int
+	}{{waiting(0), 0}, {counts, 3}} {
+		s := newScraper(t, Config{Metrics: []Metric{row.metric}, Budget: budget, Now: clock.now})
+		sweep := func(name string) {
+			pod := p.pod
+			pod.Name, pod.UID = name, name
+			s.Scrape(t.Context(), []Pod{pod})
+			clock.advance(15 * time.Second)
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			sweep(name)
+		}
+		s.Scrape(t.Context(), nil)
+		require.Len(t, s.gone, row.gone)
+		require.Equal(t, int64(row.gone)*goneBytes("a"), budget.kept.used)
+		sweep("a")
+		s.Scrape(t.Context(), nil)
+		require.Len(t, s.gone, row.gone, "it was there before")
+		require.Equal(t, int64(row.gone)*goneBytes("a"), budget.kept.used)
+		require.True(t, budget.keep("other", budget.kept.size-budget.kept.used))
+		sweep("d")
+		began := clock.now()
+		s.Scrape(t.Context(), nil)
+		require.Empty(t, s.gone, "no room for another one")
+		require.Equal(t, row.gone > 0, s.began.Equal(began), "a process that began before may have been counted")
+		budget.keep("other", -budget.kept.accounts["other"].held)
+		sweep("e")
+		s.Scrape(t.Context(), nil)
+		s.Close()
+		require.Zero(t, budget.kept.used)
+	}
+}
+
+// TestRegressionNamesOfPodsThatAreGoneTakeNoMemory: 1,024 took 160 KB of each scraper of gauges.
+func TestRegressionNamesOfPodsThatAreGoneTakeNoMemory(t *testing.T) {
+	s := newScraper(t, Config{Metrics: []Metric{waiting(0)}})
+	heap := func() int64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	for i := range maxGone {
+		s.visits([]Pod{{Name: fmt.Sprintf("%050d", i)}})
+	}
+	s.visits(nil)
+	used := heap() - before
+	t.Log(used)
+	require.Less(t, used, int64(16<<10))
+	runtime.KeepAlive(s)
 }

@@ -294,8 +294,29 @@ func refill[T any](old, from []T) []T {
 	return append(slices.Grow(old[:0], len(from)), from...)
 }
 
+// remember stores the last value of a metric, if the budget has the memory for its distribution.
+func (m *memory) remember(metric int, s *share) {
+	if !m.budget.keep(m.tenant, s.bytes()-m.last[metric].bytes()) {
+		m.budget.keep(m.tenant, -m.last[metric].bytes())
+		s = nil
+	}
+	m.last[metric] = s
+}
+
+// bytes is the approximate memory of the distribution.
+func (s *share) bytes() int64 {
+	if s == nil || s.dist == nil {
+		return 0
+	}
+	return int64(8 * (len(s.dist.bounds) + len(s.dist.counts)))
+}
+
 // forget frees what is remembered of a pod that is gone.
 func (m *memory) forget() {
+	m.budget.keep(m.tenant, -m.taken)
+	for _, s := range m.last {
+		m.budget.keep(m.tenant, -s.bytes())
+	}
 	for _, series := range m.baselines {
 		for i := range series {
 			m.budget.keep(m.tenant, -series[i].bytes())

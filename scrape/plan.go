@@ -15,6 +15,10 @@ type plan struct {
 	static pagePlan
 	// filter has the families of all pages; the first is startFamily.
 	filter *page.Filter
+	// counts is 0, or the number of metrics if there are some that are read as Counts.
+	counts int
+	// bytes is the approximate memory of what is remembered of a pod, beside the contents of its baselines and distributions.
+	bytes int64
 }
 
 type metricPlan struct {
@@ -60,7 +64,24 @@ func newPlan(metrics []Metric) *plan {
 		p.static.metrics = append(p.static.metrics, i)
 	}
 	p.resolve()
+	// Of a share with its pointer and the slice of baselines, and of a baseline and a tally.
+	const each, perMetric, perBaseline, perTally = 256, 128, 208, 72
+	if n := len(metrics); n > 0 && metrics[n-1].counts() {
+		p.counts = n
+	}
+	p.bytes = int64(each + perMetric*len(metrics) + perTally*p.counts)
+	for i := range p.metrics {
+		p.bytes += int64(perBaseline * p.metrics[i].baselines())
+	}
 	return p
+}
+
+// baselines returns how many baselines there are of the metric: of each series, or none if all are read as Value.
+func (p *metricPlan) baselines() int {
+	if slices.ContainsFunc(p.series, func(s seriesPlan) bool { return s.Read != Value }) {
+		return len(p.series)
+	}
+	return 0
 }
 
 // resolve makes the filter of all pages, and looks up the families' indices in it.

@@ -44,7 +44,11 @@ func (p *metricPlan) reduce(w *worker, now moment, m *memory, metric int) (*shar
 	)
 	for i := range p.series {
 		s := &p.series[i]
-		r, fail := s.reduce(w, now, m, &m.baselines[metric][i])
+		var last *baseline
+		if len(m.baselines[metric]) > 0 {
+			last = &m.baselines[metric][i]
+		}
+		r, fail := s.reduce(w, now, m, last)
 		if fail != nil {
 			if first == nil {
 				first = fail
@@ -200,7 +204,7 @@ type reduced struct {
 func (s *seriesPlan) reduce(w *worker, now moment, m *memory, last *baseline) (reduced, *Error) {
 	k, fail := s.find(w, now)
 	if fail != nil {
-		if fail.Reason == NotFound {
+		if fail.Reason == NotFound && s.Read != Value {
 			last.absent(now.at)
 		}
 		return reduced{}, fail

@@ -25,18 +25,21 @@ type Scraper struct {
 	began  time.Time          // start of the first sweep
 	totals []tally            // by metric, for Counts
 	// gone has the times of the last pages of pods that were forgotten, by their names: what their processes have counted until then
-	// may be in the totals.
+	// may be in the totals. It is empty if no metric is read as Counts.
 	gone map[string]time.Time
+
+	opening sync.Mutex // while a visit is opened
 }
 
 // maxGone is how many pods that were forgotten are known.
 const maxGone = 1024
 
-// memory is what is remembered of a pod.
+// memory is what is remembered of a pod. The slices are nil until a page of the pod is read.
 type memory struct {
 	last      []*share     // by metric; nil until there was a value
-	baselines [][]baseline // by metric and series
+	baselines [][]baseline // by metric and series; none of a metric that needs no other page
 	counted   []tally      // by metric, for Counts: what its pages have counted in this sweep
+	taken     int64        // bytes of the budget beside those of baselines and distributions
 	name      string       // of the pod
 	since     time.Time    // what the pod's process counted is counted in full if it began since; zero means never
 	budget    *Budget
@@ -87,15 +90,18 @@ func (s *Scraper) Close() {
 	s.visits(nil)
 	s.began = time.Time{}
 	clear(s.totals)
-	clear(s.gone)
+	s.forgetGone()
 }
 
 // A visit is one pod in one sweep.
 type visit struct {
 	pod    Pod
-	memory *memory
+	own    *memory // nil if nothing is to be remembered of the pod
+	memory *memory // own, unless it is empty
 	result PodResult
 	shares []*share // by metric
+
+	separated bool // whether shares and result.Values are not those that visits share
 }
 
 // A task is one page of one pod.
@@ -126,7 +132,11 @@ func (s *Scraper) Scrape(ctx context.Context, pods []Pod) Sweep {
 	if s.began.IsZero() {
 		s.began = sweep.At
 	}
-	s.run(limited, ctx, s.tasks(visits))
+	tasks := s.tasks(visits)
+	s.run(limited, ctx, tasks)
+	for i := range tasks {
+		s.failed(&tasks[i])
+	}
 	for _, v := range visits {
 		s.reuse(v, sweep.At)
 		sweep.Pods = append(sweep.Pods, v.result)
@@ -142,6 +152,11 @@ func (s *Scraper) Scrape(ctx context.Context, pods []Pod) Sweep {
 		sweep.Readings = append(sweep.Readings, reading)
 		sweep.Errors = append(sweep.Errors, err)
 	}
+	for _, v := range visits {
+		if v.memory != v.own {
+			v.memory.forget()
+		}
+	}
 	return sweep
 }
 
@@ -156,18 +171,14 @@ func (s *Scraper) visits(pods []Pod) []*visit {
 	}
 	for id, m := range s.memory {
 		if next[id] == nil {
-			if len(s.gone) == maxGone {
-				clear(s.gone)
-				s.began = s.config.Now() // a process that is older may have been counted
-			}
-			s.gone[m.name] = m.until()
 			m.forget()
+			s.remember(m)
 		}
 	}
 	s.memory = next
 	visits := make([]*visit, len(pods))
 	n := len(s.plan.metrics)
-	// Shared by all pods that are not scraped: there may be thousands that do not exist, and no budget counts them.
+	// Shared by all pods of which no page is read: there may be thousands that do not exist, and no budget counts them.
 	none := visit{memory: s.plan.memory(s.config.Budget, s.config.Tenant), shares: make([]*share, n), result: PodResult{Values: make([]PodValue, n)}}
 	for i := range pods {
 		p := pods[i]
@@ -176,15 +187,14 @@ func (s *Scraper) visits(pods []Pod) []*visit {
 		m := next[p.identity()]
 		if p.State == Ready {
 			if m == nil {
-				m = s.plan.memory(s.config.Budget, s.config.Tenant)
+				m = &memory{budget: s.config.Budget, tenant: s.config.Tenant}
 				if m.name, m.since = p.Name, s.began; s.gone[p.Name].After(m.since) {
 					m.since = s.gone[p.Name]
 				}
 				next[p.identity()] = m
 			}
-			v.shares, v.result.Values = make([]*share, n), make([]PodValue, n)
 		}
-		if m != nil {
+		if v.own = m; m != nil && m.last != nil {
 			v.memory = m
 		}
 		v.result.Name, v.result.UID, v.result.State = p.Name, p.UID, p.State
@@ -192,6 +202,30 @@ func (s *Scraper) visits(pods []Pod) []*visit {
 	}
 	return visits
 }
+
+// remember adds a pod to gone. If that is full, or the budget has no memory left, the others are forgotten.
+func (s *Scraper) remember(m *memory) {
+	if s.plan.counts == 0 {
+		return
+	}
+	if _, is := s.gone[m.name]; !is && (len(s.gone) == maxGone || !s.config.Budget.keep(s.config.Tenant, goneBytes(m.name))) {
+		s.forgetGone()
+		s.began = s.config.Now() // a process that is older may have been counted
+		return
+	}
+	s.gone[m.name] = m.until()
+}
+
+// forgetGone returns the memory of gone to the budget.
+func (s *Scraper) forgetGone() {
+	for name := range s.gone {
+		s.config.Budget.keep(s.config.Tenant, -goneBytes(name))
+	}
+	clear(s.gone)
+}
+
+// goneBytes is the approximate memory of a pod in gone.
+func goneBytes(name string) int64 { return 96 + int64(len(name)) }
 
 // until is the time of the pod's last page, or since if there was none.
 func (m *memory) until() time.Time {
@@ -206,12 +240,73 @@ func (m *memory) until() time.Time {
 	return last
 }
 
+// memory returns one for a page, of which the budget counts nothing yet.
 func (p *plan) memory(b *Budget, tenant string) *memory {
-	m := &memory{last: make([]*share, len(p.metrics)), baselines: make([][]baseline, len(p.metrics)), counted: make([]tally, len(p.metrics)), budget: b, tenant: tenant}
-	for i := range p.metrics {
-		m.baselines[i] = make([]baseline, len(p.metrics[i].series))
-	}
+	m := &memory{budget: b, tenant: tenant}
+	m.fill(p)
 	return m
+}
+
+func (m *memory) fill(p *plan) {
+	m.last, m.baselines, m.counted = make([]*share, len(p.metrics)), make([][]baseline, len(p.metrics)), make([]tally, p.counts)
+	for i := range p.metrics {
+		m.baselines[i] = make([]baseline, p.metrics[i].baselines())
+	}
+}
+
+// begin makes room for the pages of a pod, if the budget has the memory.
+func (m *memory) begin(p *plan) bool {
+	if m.last != nil {
+		return true
+	}
+	if !m.budget.keep(m.tenant, p.bytes) {
+		return false
+	}
+	m.taken = p.bytes
+	m.fill(p)
+	return true
+}
+
+// separate makes the values of a visit its own, and reports whether they were not.
+func (v *visit) separate(p *plan) bool {
+	if v.separated {
+		return false
+	}
+	v.shares, v.result.Values, v.separated = make([]*share, len(p.metrics)), make([]PodValue, len(p.metrics)), true
+	return true
+}
+
+// open prepares a visit for the values of a page. If the budget has no memory for the pod, they are remembered until the sweep
+// ends, and nothing is counted: there is no baseline.
+func (s *Scraper) open(v *visit, at time.Time) {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	if !v.separate(s.plan) {
+		return
+	}
+	if v.memory = v.own; v.own.begin(s.plan) {
+		return
+	}
+	v.memory = s.plan.memory(s.config.Budget, s.config.Tenant)
+	for _, series := range v.memory.baselines {
+		for i := range series {
+			series[i] = baseline{at: at, lost: true}
+		}
+	}
+}
+
+// failed sets the failure of a page that could not be fetched in the values of its metrics, when the sweep ends: a pod that is
+// waited for takes no memory for each of them.
+func (s *Scraper) failed(t *task) {
+	v := t.visit
+	fail := v.result.Fetches[t.fetch].Err
+	if fail == nil {
+		return
+	}
+	v.separate(s.plan)
+	for _, i := range t.page.metrics {
+		v.result.Values[i].Err = fail.of(v.pod.Name, s.plan.metrics[i].Name)
+	}
 }
 
 // tasks returns the pages to get, in the order in which the requests begin.
@@ -313,21 +408,23 @@ func (s *Scraper) visit(ctx, outer context.Context, left *atomic.Int64, t *task)
 			}
 		}
 		if fail.Reason.Fetch() {
-			f.Err = fail.of(v.pod.Name, "")
+			f.Err = fail.of(v.pod.Name, "") // for each metric when the sweep ends: see failed
+			return
 		}
+		s.open(v, f.At)
 		for _, i := range t.page.metrics {
-			if !fail.Reason.Fetch() {
-				v.memory.last[i] = nil
-			}
+			v.memory.remember(i, nil)
 			v.result.Values[i].Err = fail.of(v.pod.Name, s.plan.metrics[i].Name)
 		}
 		return
 	}
+	s.open(v, f.At)
 	now := moment{at: f.At, staleness: s.config.Staleness}
 	s.plan.read(l.worker, t.page, now, v.memory, func(i int, sh *share, fail *Error) {
 		value := &v.result.Values[i]
 		// The page replaces what was remembered, even if it has no value: an older value would contradict it.
-		v.memory.last[i], v.shares[i] = sh, sh
+		v.memory.remember(i, sh)
+		v.shares[i] = sh
 		switch {
 		case fail != nil:
 			value.Err = s.http.clean(fail).of(v.pod.Name, s.plan.metrics[i].Name)

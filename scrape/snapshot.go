@@ -66,7 +66,10 @@ func (s *Scraper) Snapshot(limit int) (data []byte, left int) {
 	for id, m := range s.memory {
 		var list []stored
 		for i := range s.plan.metrics {
-			for k := range s.plan.metrics[i].series {
+			if len(m.baselines) == 0 {
+				break // no page was read
+			}
+			for k := range m.baselines[i] {
 				b := &m.baselines[i][k]
 				if !b.known() || b.lost {
 					continue
@@ -129,9 +132,12 @@ func (s *Scraper) Restore(data []byte) error {
 		if s.memory[id] != nil {
 			continue
 		}
-		m := s.plan.memory(s.config.Budget, s.config.Tenant)
+		m := &memory{budget: s.config.Budget, tenant: s.config.Tenant}
+		if !m.begin(s.plan) {
+			continue
+		}
 		for i := range s.plan.metrics {
-			for k := range s.plan.metrics[i].series {
+			for k := range m.baselines[i] {
 				p := &s.plan.metrics[i].series[k]
 				of := p.fingerprint(&s.plan.metrics[i])
 				at := slices.IndexFunc(pods[id], func(x stored) bool { return x.Of == of })

@@ -15,12 +15,10 @@ import (
 
 // cut is an observer during whose observation the process is told to end.
 type cut struct {
-	observer
-
 	end func()
 }
 
-func (c *cut) Observe(ctx context.Context, scales []k8s.Scale) (k8s.Observed, error) {
+func (c *cut) Observe(ctx context.Context, _ []k8s.Scale) (k8s.Observed, error) {
 	c.end()
 	return k8s.Observed{}, ctx.Err()
 }
