@@ -226,6 +226,34 @@ func TestRegressionWhatAnotherSLOMissedIsNotRemembered(t *testing.T) {
 	require.InDelta(t, calm.Trust, other.Trust, 0.01)
 }
 
+// TestRegressionWhatAnotherSLOMissedBeforeTooFewRequests: the first tuning with the new SLO had 80 requests, too few for a replay, and took note of
+// the SLO. The next one counted what had been missed by the other SLO since the last replay.
+func TestRegressionWhatAnotherSLOMissedBeforeTooFewRequests(t *testing.T) {
+	c, served := config(), 0.0
+	s := saw(241, func(i int) scaling.Observation {
+		if served += 0.8; i > 100 {
+			served += 3
+		}
+		return observation(4, 0, 5, served, 1500, 200)
+	})
+	p := s.past(100)
+	for i := range p.Samples {
+		p.Samples[i].Late, p.Samples[i].Slow = min(p.Samples[i].Firsts, 60), 0
+	}
+	at := p.Samples[0].At
+	before := p
+	before.Samples = p.Samples[:slices.IndexFunc(p.Samples, func(x Sample) bool { return x.At >= at+100*15 })]
+	before.Last = Tuning{trial: someTrial(), Requests: 1000, At: at, SLO: c.SLO}
+	before.Last.SLO.TTFT /= 10
+	p.Last = before.Tune(&c)
+	require.Equal(t, 1000, p.Last.Requests, "nothing was replayed")
+	require.InDelta(t, at, p.Last.At, 0)
+	next := p.Tune(&c)
+	require.NotEqual(t, 1000, next.Requests)
+	require.Equal(t, c.SLO, next.SLO)
+	require.Zero(t, next.Missed)
+}
+
 // TestADayNeedsNeitherTheShareOfItsBottomNorTheReplicasOfItsTop: at the bottom of a day two replicas are filled and two are spare, at
 // its top twenty are filled and five are spare. With the least share alone, what is found at the top would be halved.
 func TestADayNeedsNeitherTheShareOfItsBottomNorTheReplicasOfItsTop(t *testing.T) {

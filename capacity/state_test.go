@@ -122,6 +122,17 @@ func TestStoredStateIsChecked(t *testing.T) {
 	assert.NoError(t, State{}.Validate())
 }
 
+// TestRegressionATuningOfHugeCountsIsTaken: what was stored before counts above 2^53 were left out, and what counts below that add up to in several
+// hours, was refused: nothing was scaled until somebody removed the state.
+func TestRegressionATuningOfHugeCountsIsTaken(t *testing.T) {
+	require.NoError(t, State{Tuning: Tuning{Missed: 1e20, Served: 1e200}}.Validate())
+	var own Tuning
+	for range 3 {
+		own.count(3600, 0, 8e15)
+	}
+	require.NoError(t, State{Tuning: own}.Validate())
+}
+
 // TestStartsAreLearned asks for more and sees them ready later.
 func TestStartsAreLearned(t *testing.T) {
 	c := config()

@@ -88,10 +88,13 @@ type trial struct {
 }
 
 func (t *Tuning) validate() error {
-	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.Fleet, t.Slowness, t.Late, t.Allowed, t.Hopeless, t.Dispersion, t.Deviation, t.Bias, t.Mean, t.Least, t.Spare, t.Missed, t.Served, t.Spent} {
+	for _, x := range [...]float64{t.Capacity, t.PromptToken, t.AnswerToken, t.Hold, t.Fleet, t.Slowness, t.Late, t.Allowed, t.Hopeless, t.Dispersion, t.Deviation, t.Bias, t.Mean, t.Least, t.Spare, t.Spent} {
 		if !(x >= 0 && x <= mostCount) {
 			return errors.New("tuning: must be numbers that are not negative, at most 2^53")
 		}
+	}
+	if !counts(t.Missed) || !counts(t.Served) { // of several hours, or before larger counts were left out
+		return errors.New("tuning: must be numbers that are not negative")
 	}
 	for _, x := range t.Law {
 		if !counts(x) {
@@ -303,8 +306,11 @@ func (p *Past) tuned(c *Config, looks int) Tuning {
 		}
 	}
 	other := t.SLO != (sim.SLO{}) && t.SLO != c.SLO
-	if t.SLO = c.SLO; other { // what was missed by another SLO need not be missed by this one, but for what is hopeless
+	if other { // what was missed by another SLO need not be missed by this one, but for what is hopeless
 		t.Missed = min(t.Missed, hopeless*t.Served)
+	}
+	if replayed || t.Requests == 0 { // otherwise the next tuning looks at what was missed since t.At, by the other SLO too
+		t.SLO = c.SLO
 	}
 	unsearched := t
 	unsearched.Found = slices.Clone(t.Found)

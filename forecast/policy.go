@@ -182,7 +182,7 @@ func (f *floor) raise(d *scaling.Decision, known bool, each float64) {
 // excuse explains why there is no forecast.
 func (f *floor) excuse(d *scaling.Decision) {
 	o := &f.outlook
-	x := &f.state.Scores[o.method] // where it was tried it does not prove the method, which would then keep replicas
+	x := &f.state.Scores[o.method] // they do not prove a method that was tried: a proven one keeps replicas, and needs no excuse
 	switch {
 	case !o.tried:
 		d.Consider(d.From, Unseen, "", float64(len(f.state.Days)))

@@ -126,7 +126,7 @@ type Loop struct {
 	pending   []byte           // what is being stored
 	saved     bool             // whether that is stored, so that writes may be made
 	conflicts int
-	late      *Target // as it was read for an Atomic update without an answer, which may arrive as long as it has that version
+	late      *Target // as it was read for an Atomic update without an answer, which may arrive while it has that version and count
 }
 
 // New returns the Loop of a group, or an error with every rule that the configuration breaks. The group belongs to the Loop from
@@ -154,7 +154,8 @@ func (l *Loop) NeedsRestore() bool {
 
 // Restore takes over the stored state; no bytes mean a fresh start. The bare state of the group, as its MarshalJSON returns
 // it, is accepted too, if it has a kind or is a list, as those of package scaling are. An error is a *scaling.StateError, or else what
-// the group's UnmarshalJSON returned; refused bytes are not tried a second time.
+// the group's UnmarshalJSON returned; refused bytes are not tried a second time. While an Atomic update without an answer may still
+// arrive, bytes that the Loop has stored or restored last change nothing.
 //
 // If a Loop that has already decided finds that the store has lost its state, or has an older one of its states again, as after
 // a kubectl replace, it keeps the state that it has and stores that again. Only a state that somebody else has stored replaces it.

@@ -595,6 +595,19 @@ func TestRegressionAtomicThatArrivesLate(t *testing.T) {
 	}
 }
 
+// TestRegressionAtomicThatCannotArriveAnyMore: after an update without an answer the next one was applied, so that the first can no longer
+// arrive. NeedsRestore reported true all the same until the next Read, and an old read of the object took the Loop's state back.
+func TestRegressionAtomicThatCannotArriveAnyMore(t *testing.T) {
+	l, target, now := newLoop(t, loop.Config{Atomic: true}), loop.Target{Version: "7", Replicas: 3}, start()
+	for _, r := range []loop.Result{loop.Uncertain, loop.Applied} {
+		require.True(t, together(t, l, now, nil, target).Acts())
+		require.Equal(t, 1, write(l, r))
+		l.Advance(now)
+		require.Equal(t, r != loop.Applied, l.NeedsRestore())
+		now = now.Add(15 * time.Second)
+	}
+}
+
 // TestRegressionAtomicDryRunKeepsThePace: it asked for the same change in each round, as the group was not told of it.
 func TestRegressionAtomicDryRunKeepsThePace(t *testing.T) {
 	l, target, stored := newLoop(t, loop.Config{Atomic: true, DryRun: true}), loop.Target{Version: "7", Replicas: 3}, []byte(nil)

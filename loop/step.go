@@ -438,6 +438,9 @@ func (l *Loop) advanceAtomic() (again bool) {
 	switch i := l.order[0]; {
 	case l.tried[i] && l.results[i] == Applied:
 		l.Saved(nil)
+		if l.targets[i].Version != "" {
+			l.late = nil // an older update was conditional on the same version, or on one before it
+		}
 		l.changed = l.memory.Last.At.Time()
 		l.remember(i, l.changed)
 	case l.tried[i] && l.results[i] == Uncertain:

@@ -9,7 +9,7 @@ type ProportionalProfile string
 const (
 	// ProfileLLM suits LLM servers, whose replicas are dear and take minutes to start.
 	ProfileLLM ProportionalProfile = "llm"
-	// ProfileKthena is what the autoscaler of Kthena 1.0.0 does by default, and a panic, which it has only where a panicPolicy is given.
+	// ProfileKthena is what the autoscaler of Kthena 1.0.0 does by default, with a panic, which Kthena has only where a panicPolicy is given.
 	ProfileKthena ProportionalProfile = "kthena"
 	// ProfileKPA is what Knative's pod autoscaler does by default.
 	ProfileKPA ProportionalProfile = "kpa"

@@ -179,6 +179,28 @@ func (w *worker) rises(now moment, m *memory, last *baseline, less bool) *Error 
 // maxMissing is how many series of a pod that are no longer on its page are remembered.
 const maxMissing = 1024
 
+// restart lets the tallies of all metrics begin anew if one of them is so large that others would be lost beside it, as after a broken page.
+// All do, so that they are counts since the same time.
+func (s *Scraper) restart() {
+	if !slices.ContainsFunc(s.totals, func(t tally) bool { return t.most() > mostCount }) {
+		return
+	}
+	for i := range s.totals {
+		t := &s.totals[i]
+		clear(t.counts)
+		*t = tally{bounds: t.bounds, counts: t.counts}
+	}
+}
+
+// most is the largest of the tally's numbers.
+func (t *tally) most() float64 {
+	total := 0.0
+	for _, n := range t.counts {
+		total += n
+	}
+	return max(total, t.sum, t.less)
+}
+
 // collect adds what the pods have counted in a sweep to the fleet's tally, and returns the tally.
 func (s *Scraper) collect(i int, visits []*visit, at time.Time) (scaling.Histogram, error) {
 	p, total := &s.plan.metrics[i], &s.totals[i]

@@ -64,7 +64,7 @@ func newPlan(metrics []Metric) *plan {
 		p.static.metrics = append(p.static.metrics, i)
 	}
 	p.resolve()
-	// Of a share with its pointer and the slice of baselines, and of a baseline and a tally.
+	// Bytes: of the memory and its place in the map; of a share, its pointer and the slice of baselines; of a baseline; of a tally.
 	const each, perMetric, perBaseline, perTally = 256, 128, 208, 72
 	if n := len(metrics); n > 0 && metrics[n-1].counts() {
 		p.counts = n

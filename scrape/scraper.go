@@ -141,6 +141,7 @@ func (s *Scraper) Scrape(ctx context.Context, pods []Pod) Sweep {
 		s.reuse(v, sweep.At)
 		sweep.Pods = append(sweep.Pods, v.result)
 	}
+	s.restart()
 	for i := range s.plan.metrics {
 		if s.plan.metrics[i].counts() {
 			histogram, err := s.collect(i, visits, sweep.At)
@@ -203,7 +204,7 @@ func (s *Scraper) visits(pods []Pod) []*visit {
 	return visits
 }
 
-// remember adds a pod to gone. If that is full, or the budget has no memory left, the others are forgotten.
+// remember adds a pod to gone. If that is full, or the budget has no memory left, all are forgotten, this one too.
 func (s *Scraper) remember(m *memory) {
 	if s.plan.counts == 0 {
 		return

@@ -15,8 +15,9 @@ type Sweep struct {
 	// At is the time at which the sweep began; the readings carry it too.
 	At time.Time
 	// Readings has one reading per metric, in the order of Config.Metrics. An unknown metric has a reading too, with Values
-	// 0: it is never a silent zero. Values, NotReady and Failed add up to the pods that count, unless pods have
-	// answered and none has observed anything: Values is then 0. See [Config] for reuse and [Metric] for Fill; the interval is
+	// 0: it is never a silent zero. Values, NotReady and Failed add up to the pods that count. A pod that has answered and
+	// observed nothing is one of Values, or of Failed if no pod has observed anything. See [Config] for reuse and [Metric] for
+	// Fill; the interval is
 	//
 	//	Lower = S / (C+M)    Upper = (S + Fill*M) / (C+M)    M = C * missing/present
 	//
@@ -29,7 +30,8 @@ type Sweep struct {
 	// pods of which the counts, or those of one of their engines, are missing. Their next page brings what they count
 	// meanwhile; if the pod goes, it is lost. If a counter fell, or a process restarted, everything that it shows is new. If
 	// pods differ in their buckets, counts go to the bucket of their lower end. When no pod has the first buckets any more,
-	// the histogram restarts with those of the first pod by name. If no pod has answered, it is unknown.
+	// the histogram restarts with those of the first pod by name. After a count or a sum above 2^53 all histograms restart in
+	// the next sweep. If no pod has answered, it is unknown.
 	Histograms []scaling.Histogram
 	// Errors has one entry per metric: why its reading has no value, else nil. A metric that is absent from every page that
 	// was read is an error even if old values are reused.

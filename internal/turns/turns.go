@@ -1,8 +1,8 @@
 // Package turns is a bounded queue whose tenants take turns.
 //
-// The next job is that of the tenant for which the least work was done; ties are broken by name. Within a tenant the order is first
-// in, first out. A tenant that comes anew begins with the work of the tenant that was served last, so that it neither waits for what
-// others have had nor catches up on it.
+// The next job is that of the tenant for which the least work was done since Take last found no job; ties are broken by name. Within a
+// tenant the order is first in, first out. A tenant that comes anew begins with the work of the tenant that was served last, so that it
+// neither waits for what others have had nor catches up on it.
 package turns
 
 import "slices"
