@@ -59,8 +59,8 @@ func TestFitRuns(t *testing.T) {
 	}
 }
 
-// inFlight runs a benchmark on one simulated replica with a constant number of requests in flight.
-func inFlight(tb testing.TB, server sim.Server, n int32, input, output float64) calibrate.Run {
+// inFlight runs a benchmark on one simulated replica with a constant number of requests in flight, and returns how many were preempted.
+func inFlight(tb testing.TB, server sim.Server, n int32, input, output float64) (calibrate.Run, int64) {
 	tb.Helper()
 	server.MaxSeqs = n // all others wait in the queue, and each begins when another is done
 	random := splitmix.Stream{State: 7}
@@ -73,8 +73,8 @@ func inFlight(tb testing.TB, server sim.Server, n int32, input, output float64) 
 	}
 	s := sim.Scenario{
 		Name: "bench", Types: []sim.Type{{Server: server, Initial: 1}}, SLO: sim.SLO{TTFT: time.Second, TPOT: time.Second},
-		Workload: sim.Trace{Requests: requests, Length: time.Hour},
-		Scrape:   sim.Scrape{Interval: time.Second}, Control: sim.Control{Interval: 5 * time.Minute}, Horizon: time.Hour,
+		Workload: sim.Trace{Requests: requests, Length: 4 * time.Hour},
+		Scrape:   sim.Scrape{Interval: time.Second}, Control: sim.Control{Interval: 5 * time.Minute}, Horizon: 4 * time.Hour,
 	}
 	var last sim.Page
 	var begin, end time.Time
@@ -90,7 +90,7 @@ func inFlight(tb testing.TB, server sim.Server, n int32, input, output float64) 
 	require.NoError(tb, err)
 	require.EqualValues(tb, len(requests), result.Finished)
 	count := float64(len(requests))
-	return calibrate.Run{Rate: count / end.Sub(begin).Seconds(), Input: tokens / count, Output: answered / count, ITL: last.ITLSeconds / last.ITLs, Closed: true}
+	return calibrate.Run{Rate: count / end.Sub(begin).Seconds(), Input: tokens / count, Output: answered / count, ITL: last.ITLSeconds / last.ITLs, Closed: true}, result.Preempted
 }
 
 // TestRegressionAPromptDoesNotDelayItsOwnSequence: with one request in flight no prompt delays a token, and all were counted as if
@@ -102,7 +102,8 @@ func TestRegressionAPromptDoesNotDelayItsOwnSequence(t *testing.T) {
 		var runs []calibrate.Run
 		for _, shape := range shapes {
 			for _, n := range flights {
-				runs = append(runs, inFlight(t, server, n, shape[0], shape[1]))
+				run, _ := inFlight(t, server, n, shape[0], shape[1])
+				runs = append(runs, run)
 			}
 		}
 		r, err := calibrate.FitRuns(runs, calibrate.Options{KVTokens: server.KVTokens})
@@ -455,42 +456,11 @@ func TestRegressionTheErrorOfATableIsShort(t *testing.T) {
 // times that or more. Base was 5 % too small, PrefillToken 0.
 func TestRegressionRunsWithAFullCacheAreLeftOut(t *testing.T) {
 	server := sim.Qwen32B()
-	saturating := func(n int, input, output float64) (run calibrate.Run, preempted int64) {
-		capped := server
-		capped.MaxSeqs = int32(n) // all others wait in the queue
-		requests := make([]sim.Request, 30*n)
-		random := rand{7}
-		prompts, answers := 0.0, 0.0
-		for i := range requests {
-			requests[i] = sim.Request{At: time.Duration(i), Input: int32(input * (0.8 + 0.4*random.next())), Output: int32(output * (0.8 + 0.4*random.next()))}
-			prompts, answers = prompts+float64(requests[i].Input), answers+float64(requests[i].Output)
-		}
-		s := sim.Scenario{
-			Name: "bench", Types: []sim.Type{{Server: capped, Initial: 1}}, SLO: sim.SLO{TTFT: time.Second, TPOT: time.Second},
-			Workload: sim.Trace{Requests: requests, Length: 4 * time.Hour},
-			Scrape:   sim.Scrape{Interval: time.Second}, Control: sim.Control{Interval: 5 * time.Minute}, Horizon: 4 * time.Hour,
-		}
-		var last sim.Page
-		var begin, end time.Time
-		result, err := sim.Run(context.Background(), &s, func() (scaling.Group, error) { return sim.Static(1), nil }, sim.Options{Seed: 3, Pages: func(at time.Time, p []sim.Page) {
-			if begin.IsZero() {
-				begin = at
-			}
-			if p[0].ITLs > last.ITLs {
-				end = at
-			}
-			last = p[0]
-		}})
-		require.NoError(t, err)
-		require.EqualValues(t, len(requests), result.Finished)
-		count := float64(len(requests))
-		return calibrate.Run{Rate: count / end.Sub(begin).Seconds(), Input: prompts / count, Output: answers / count, ITL: last.ITLSeconds / last.ITLs, Closed: true}, result.Preempted
-	}
 	var runs []calibrate.Run
 	full := 0
 	for _, shape := range [][2]float64{{4000, 1000}, {8000, 1000}, {1000, 1000}} {
-		for _, n := range []int{8, 32, 64, 128, 256} {
-			run, preempted := saturating(n, shape[0], shape[1])
+		for _, n := range []int32{8, 32, 64, 128, 256} {
+			run, preempted := inFlight(t, server, n, shape[0], shape[1])
 			runs = append(runs, run)
 			if preempted > 0 {
 				full++

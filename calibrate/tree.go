@@ -19,10 +19,10 @@ const deepest = 100
 // A tree is a document of maps.
 type tree map[string]any
 
-// A list stands for a JSON list, whose content is not kept: nothing is read from it. Only those of a scenario are kept.
+// A list stands for a JSON list outside of a scenario, whose content is not kept: nothing is read from it.
 type list struct{}
 
-// scenario is what a report of llm-d has what was measured under.
+// scenario is the key under which a report of llm-d says what was measured.
 const scenario = "scenario"
 
 // decode reads the next JSON value. A repeated key is an error, as in files with a server; the error at the end of the input

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,8 +36,9 @@ type ConfigMapStoreConfig struct {
 	Namespace string
 	Name      string
 	// Parts is how many ConfigMaps there are, 0 as 1: Name, Name-1, Name-2 and so on. Each key is in one of them, by its hash. A
-	// ConfigMap has room for 1 MiB: for the states of some 70 policies of package capacity with a forecast. A state that is in the
-	// first, from a time with one part, moves when it is saved. With fewer parts than before the others' states are not found.
+	// ConfigMap has room for 1 MiB: for the states of some 70 policies of package capacity with a forecast. A state that is in
+	// another, from a time with fewer parts, moves when it is saved. With fewer parts than before the others' states are not
+	// found; with as many again later they are, as they were.
 	Parts int
 	// Owner is set on a ConfigMap that the store creates, so that it is deleted with its owner; nil means none.
 	Owner *metav1.OwnerReference
@@ -75,21 +77,22 @@ func NewConfigMapStore(c ConfigMapStoreConfig) (*ConfigMapStore, error) {
 	return s, nil
 }
 
-// of returns the part of a key.
-func (s *ConfigMapStore) of(key string) *document {
+// of returns the parts: first that of a key, then the others, in which its state may be from a time with fewer.
+func (s *ConfigMapStore) of(key string) []*document {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key)) // a hash returns no error
-	return s.parts[h.Sum32()%uint32(len(s.parts))]
+	own := int(h.Sum32() % uint32(len(s.parts)))
+	return slices.Concat(s.parts[own:own+1], s.parts[:own], s.parts[own+1:])
 }
 
 // Load returns the state stored under key, or nothing if there is none.
 func (s *ConfigMapStore) Load(ctx context.Context, key string) ([]byte, error) {
-	part := s.of(key)
-	state, err := part.Load(ctx, key)
-	if err != nil || state != nil || part == s.parts[0] {
-		return state, err
+	for _, part := range s.of(key) {
+		if state, err := part.Load(ctx, key); err != nil || state != nil {
+			return state, err
+		}
 	}
-	return s.parts[0].Load(ctx, key)
+	return nil, nil
 }
 
 // Save replaces old with state, see Store. If the state does not fit, the error is a *SizeError.
@@ -99,18 +102,24 @@ func (s *ConfigMapStore) Save(ctx context.Context, key string, old, state []byte
 
 // SaveAndDrop is Save and drops other states of the key's part, see Pruner. Dropped states make room for the new one.
 func (s *ConfigMapStore) SaveAndDrop(ctx context.Context, key string, old, state []byte, drop func(key string, state []byte) bool) error {
-	part, first := s.of(key), s.parts[0]
-	err := part.swap(ctx, key, old, state, drop)
-	if part == first || len(old) == 0 || !errors.Is(err, ErrStateConflict) {
+	parts := s.of(key)
+	own := parts[0]
+	err := own.swap(ctx, key, old, state, drop)
+	if len(old) == 0 || !errors.Is(err, ErrStateConflict) {
 		return err
 	}
-	if was, e := first.Load(ctx, key); e != nil || !bytes.Equal(was, old) {
-		return errors.Join(err, e)
+	for _, other := range parts[1:] {
+		if was, e := other.Load(ctx, key); e != nil {
+			return errors.Join(err, e)
+		} else if !bytes.Equal(was, old) {
+			continue
+		}
+		if err := own.swap(ctx, key, nil, state, drop); err != nil { // a conflict if somebody else has moved it
+			return err
+		}
+		return other.swap(ctx, key, old, nil, nil) // after a crash here it is there, and not read as long as the key's part has one
 	}
-	if err := part.swap(ctx, key, nil, state, drop); err != nil { // a conflict if somebody else has moved it
-		return err
-	}
-	return first.swap(ctx, key, old, nil, nil) // after a crash here it is there, and never read
+	return err
 }
 
 func (c ConfigMapStoreConfig) get(ctx context.Context) (page, error) {

@@ -80,3 +80,36 @@ func TestStatesMoveToTheirParts(t *testing.T) {
 	}
 	require.Equal(t, keys, found, "each is there once")
 }
+
+// TestRegressionMorePartsFindEachState: only states of a store with one ConfigMap were found by one with several. From four to eight half
+// of them were not, and what they say of cooldowns was forgotten.
+func TestRegressionMorePartsFindEachState(t *testing.T) {
+	const keys = 40
+	client := fake.NewClientset()
+	few, many := storeOf(t, client, 4), storeOf(t, client, 8)
+	key := func(i int) string { return fmt.Sprintf("key-%d", i) }
+	for i := range keys {
+		require.NoError(t, few.Save(t.Context(), key(i), nil, []byte("one")))
+	}
+	for i := range keys {
+		state, err := many.Load(t.Context(), key(i))
+		require.NoError(t, err)
+		require.Equal(t, "one", string(state), key(i))
+		require.ErrorIs(t, many.Save(t.Context(), key(i), []byte("another"), []byte("two")), k8s.ErrStateConflict)
+		require.NoError(t, many.Save(t.Context(), key(i), []byte("one"), []byte("two")))
+		require.ErrorIs(t, storeOf(t, client, 8).Save(t.Context(), key(i), []byte("one"), []byte("three")), k8s.ErrStateConflict)
+	}
+	maps, err := client.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, maps.Items, 8)
+	found := 0
+	for _, m := range maps.Items {
+		for _, v := range m.Data {
+			if v != "" {
+				require.Equal(t, "two", v, "%s: nothing old is left", m.Name)
+				found++
+			}
+		}
+	}
+	require.Equal(t, keys, found, "each is there once")
+}

@@ -18,10 +18,7 @@ type connections struct {
 
 // ServerHandshake makes the handshake of a connection, which counts until it is closed.
 func (c *connections) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	host, _, err := net.SplitHostPort(raw.RemoteAddr().String())
-	if err != nil {
-		host = "" // not of a network
-	}
+	host, _, _ := net.SplitHostPort(raw.RemoteAddr().String()) // none if it is not of a network
 	if !c.enter(host) {
 		return nil, nil, fmt.Errorf("%s has %d connections, and no more are allowed", host, mostConnections)
 	}
@@ -60,6 +57,6 @@ type connection struct {
 }
 
 func (c connection) Close() error {
-	c.leave()
+	defer c.leave() // with TLS it may wait for a client that does not read
 	return c.Conn.Close()
 }

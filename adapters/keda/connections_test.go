@@ -70,3 +70,29 @@ func TestConnectionsCountUntilTheyAreClosed(t *testing.T) {
 	require.ErrorIs(t, err, within.err)
 	require.Equal(t, map[string]int{"": 1}, c.byHost)
 }
+
+// watchedClose is a connection that tells when it is being closed.
+type watchedClose struct {
+	net.Conn
+
+	told func()
+}
+
+func (c watchedClose) Close() error {
+	c.told()
+	return c.Conn.Close()
+}
+
+// TestRegressionAConnectionCountsWhileItIsBeingClosed: with TLS that takes up to five seconds if the client does not read, and it counted
+// no longer.
+func TestRegressionAConnectionCountsWhileItIsBeingClosed(t *testing.T) {
+	c := &connections{TransportCredentials: insecure.NewCredentials(), byHost: make(map[string]int)}
+	raw, other := net.Pipe()
+	defer func() { _ = other.Close() }()
+	counted := 0
+	conn, _, err := c.ServerHandshake(watchedClose{raw, func() { counted = c.byHost[""] }})
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
+	require.Equal(t, 1, counted)
+	require.Empty(t, c.byHost)
+}

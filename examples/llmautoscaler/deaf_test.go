@@ -85,3 +85,39 @@ func TestRegressionWatchesThatAreRefusedAreNotHeard(t *testing.T) {
 		require.NoError(t, <-ended)
 	}
 }
+
+// everyOther refuses every other request.
+type everyOther struct{ n int }
+
+func (e *everyOther) RoundTrip(*http.Request) (*http.Response, error) {
+	e.n++
+	return &http.Response{StatusCode: []int{http.StatusOK, http.StatusTooManyRequests}[e.n%2], Body: http.NoBody}, nil
+}
+
+// TestRegressionAWatchThatBeginsAtTheSecondAttemptIsHeard: of many watches one begins anew each minute, and where an API server is busy it
+// may be refused at first. They counted as watches that fail since the first of them, though each began a moment later.
+func TestRegressionAWatchThatBeginsAtTheSecondAttemptIsHeard(t *testing.T) {
+	now := time.Date(2026, 1, 15, 8, 0, 0, 0, time.UTC)
+	h := &hearing{now: func() time.Time { return now }}
+	server := h.through(&everyOther{})
+	watch := func(namespace string) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:1/api/v1/namespaces/"+namespace+"/pods?watch=true", nil)
+		require.NoError(t, err)
+		answer, err := server.RoundTrip(request)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+	}
+	for i := range 20 {
+		watch(string(rune('a' + i)))
+		now = now.Add(time.Second)
+		watch(string(rune('a' + i)))
+		now = now.Add(time.Minute)
+		require.NoError(t, h.lost(), "minute %d", i)
+	}
+	for range 4 { // only every other is of z, and is refused
+		watch("z")
+		watch("a")
+		now = now.Add(time.Minute)
+	}
+	require.ErrorContains(t, h.lost(), "lists and watches fail since 2026-01-15T08:20:20Z")
+}

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,9 +29,23 @@ const (
 type hearing struct {
 	now func() time.Time
 
-	mu          sync.Mutex
-	first, last time.Time // failure of those that follow each other
-	err         error
+	mu      sync.Mutex
+	failing spell            // lists and watches that ended
+	refused map[string]spell // watches that could not begin, each until it can
+}
+
+// A spell is of failures that follow each other.
+type spell struct {
+	first, last time.Time
+	err         error // the last
+}
+
+func (s spell) with(now time.Time, err error) spell {
+	if now.Sub(s.last) > retries {
+		s.first = now
+	}
+	s.last, s.err = now, err
+	return s
 }
 
 // failed is the caches' handler of lists and watches that end with an error.
@@ -37,17 +54,27 @@ func (h *hearing) failed(ctx context.Context, r *toolscache.Reflector, err error
 	if errors.Is(err, io.EOF) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return // a watch ends so in the normal way
 	}
-	h.note(err)
-}
-
-func (h *hearing) note(err error) {
 	now := h.now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if now.Sub(h.last) > retries {
-		h.first = now
+	h.failing = h.failing.with(now, err)
+}
+
+// note notes that a watch was refused, or has begun if there is no error.
+func (h *hearing) note(watch *url.URL, err error) {
+	query := watch.Query()
+	key := watch.Path + "?" + query.Get("fieldSelector") + "&" + query.Get("labelSelector")
+	now := h.now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err == nil {
+		delete(h.refused, key)
+		return
 	}
-	h.last, h.err = now, err
+	if h.refused == nil {
+		h.refused = make(map[string]spell)
+	}
+	h.refused[key] = h.refused[key].with(now, err)
 }
 
 // through returns a RoundTripper that notes which watches another cannot begin as the API server does not listen, or has no time:
@@ -65,9 +92,11 @@ func (w watched) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Query().Get("watch") == "true" {
 		switch {
 		case utilnet.IsConnectionRefused(err):
-			w.hears.note(err)
+			w.hears.note(request.URL, err)
 		case err == nil && answer.StatusCode == http.StatusTooManyRequests:
-			w.hears.note(errors.New(answer.Status))
+			w.hears.note(request.URL, errors.New(answer.Status))
+		case err == nil && answer.StatusCode == http.StatusOK:
+			w.hears.note(request.URL, nil)
 		}
 	}
 	return answer, err
@@ -81,10 +110,12 @@ func (h *hearing) lost() error {
 	now := h.now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.err == nil || now.Sub(h.last) > retries || now.Sub(h.first) < deafAfter {
-		return nil
+	for _, s := range append(slices.Collect(maps.Values(h.refused)), h.failing) {
+		if s.err != nil && now.Sub(s.last) <= retries && now.Sub(s.first) >= deafAfter {
+			return fmt.Errorf("lists and watches fail since %s: %w", s.first.UTC().Format(time.RFC3339), s.err)
+		}
 	}
-	return fmt.Errorf("lists and watches fail since %s: %w", h.first.UTC().Format(time.RFC3339), h.err)
+	return nil
 }
 
 // ready is /readyz: the caches have everything and hear of changes, and rounds are made.

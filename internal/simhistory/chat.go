@@ -34,7 +34,7 @@ func Conversations(low, high float64, length time.Duration) sim.Series {
 	return w
 }
 
-// Production is a fleet that has it, with pods that fail to answer scrapes.
+// Production is a fleet with such traffic, of which one scrape in a hundred fails.
 func Production(server sim.Server, w sim.Workload) *sim.Scenario {
 	return &sim.Scenario{
 		Name: "recorded", Workload: w, SLO: sim.SLO{TTFT: 3 * time.Second, TPOT: 100 * time.Millisecond},
