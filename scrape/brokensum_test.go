@@ -44,8 +44,14 @@ func TestRegressionABrokenPageIsNotForEver(t *testing.T) {
 		signal scrape.Signal
 		name   string
 	}{
-		{scrape.Waiting, capacity.Waiting}, {scrape.Running, capacity.Running}, {scrape.KVCacheUsage, capacity.KVUse}, {scrape.PromptTokens, capacity.PromptSize},
-		{scrape.GenerationTokens, capacity.AnswerSize}, {scrape.Prefilled, capacity.Prefilled}, {scrape.TTFTs, capacity.TTFT}, {scrape.TPOTs, capacity.TPOT},
+		{scrape.Waiting, capacity.Waiting},
+		{scrape.Running, capacity.Running},
+		{scrape.KVCacheUsage, capacity.KVUse},
+		{scrape.PromptTokens, capacity.PromptSize},
+		{scrape.GenerationTokens, capacity.AnswerSize},
+		{scrape.Prefilled, capacity.Prefilled},
+		{scrape.TTFTs, capacity.TTFT},
+		{scrape.TPOTs, capacity.TPOT},
 	} {
 		m, err := scrape.VLLM.Metric(of.signal)
 		require.NoError(t, err)
