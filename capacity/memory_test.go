@@ -205,9 +205,7 @@ func TestMissesThatReplaysDoNotExplainLowerTheCapacity(t *testing.T) {
 func TestRegressionWhatAnotherSLOMissedIsNotRemembered(t *testing.T) {
 	long.Skip(t)
 	c := config()
-	p := passed(t, func(float64) float64 { return 12 })
-	p.Start, p.Last = 30, Tuning{}
-	begin(&p, 12)
+	p := steady(t)
 	p.Last = p.Tune(&c)
 	require.Equal(t, c.SLO, p.Last.SLO)
 	p.Last.At -= tuneEvery

@@ -103,14 +103,21 @@ func TestWhatIsNoLengthIsNotTrusted(t *testing.T) {
 	}
 }
 
+// steady is a past with 12 requests a second all the time, in which nothing was tuned.
+func steady(t *testing.T) Past {
+	t.Helper()
+	p := passed(t, func(float64) float64 { return 12 })
+	p.Start, p.Last = 30, Tuning{}
+	begin(&p, 12)
+	return p
+}
+
 // TestASteadyPastIsTrusted: steady traffic that had missed nothing was served at 0.85 of what a fleet takes for all time, though replays
 // kept the goal with more.
 func TestASteadyPastIsTrusted(t *testing.T) {
 	long.Skip(t)
 	c := config()
-	p := passed(t, func(float64) float64 { return 12 })
-	p.Start, p.Last = 30, Tuning{}
-	begin(&p, 12)
+	p := steady(t)
 	first := p.Tune(&c)
 	require.Zero(t, first.Trust, "nothing had been served before")
 	require.LessOrEqual(t, first.Capacity, findable*first.Fleet+1e-9)

@@ -28,7 +28,7 @@
 //	         past five; each day is up to 4 % higher or lower, and up to four minutes early or late
 //	recorded as in the recording
 //
-// Rates are relative to the rate that a fleet of [Replicas] can take. A synthetic row lasts two hours, but weekdays four days, and
-// begins with the replicas that its first minute needs. walk and the five patterns after it differ for each seed. Nothing here is fitted to a
-// recording, so a policy that was tuned on these rows can be evaluated on recordings.
+// Rates are relative to the rate that a fleet of [Replicas] can take. A synthetic row lasts two hours, weekdays four days, and begins
+// with the replicas that its first minute needs. walk and the five patterns after it differ for each seed. Nothing here is fitted to
+// a recording, so a policy that was tuned on these rows can be evaluated on recordings.
 package suite

@@ -137,7 +137,7 @@ func levels(rates []float64, random *splitmix.Stream) {
 // weekdays computes days of an office, from midnight on: few requests at night, most of them from nine to half past five, and fewer at
 // noon. Each day is up to 4 % higher or lower than the others, and up to four minutes early or late.
 func weekdays(rates []float64, random *splitmix.Stream) {
-	const night, work, noon, width, at = 0.12, 0.88, 0.25, 6.0, 60.0 // the width is in minutes, and at in minutes of an hour
+	const night, work, noon, width = 0.12, 0.88, 0.25, 6.0 // width: minutes in which a rise gets from 0.5 to 0.73
 	about := func(of float64) float64 { return of * (2*random.Uniform() - 1) }
 	level, late := 1.0, 0.0
 	for i := range rates {
@@ -145,7 +145,7 @@ func weekdays(rates []float64, random *splitmix.Stream) {
 			level, late = 1+about(0.04), about(4)
 		}
 		x := float64(i%day) - late
-		rises := func(hour float64) float64 { return 1 / (1 + math.Exp((hour*at-x)/width)) }
+		rises := func(hour float64) float64 { return 1 / (1 + math.Exp((60*hour-x)/width)) }
 		open := rises(9) - rises(17.5)
 		rates[i] = level * (night + work*open - noon*(rises(12)-rises(13)))
 	}
