@@ -22,7 +22,7 @@ const (
 
 // demo runs the trace through the simulated fleet and prints what is decided.
 func demo(ctx context.Context, o options, out, stderr io.Writer) error {
-	trace, err := readTrace(azureTrace)
+	trace, err := readTrace()
 	if err != nil {
 		return fmt.Errorf("trace: %w", err)
 	}

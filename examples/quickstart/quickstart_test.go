@@ -290,23 +290,14 @@ func TestBadCommandLines(t *testing.T) {
 	require.Contains(t, out, "Quickstart shows inferscale at work.")
 }
 
-func TestTraceErrorsNameTheLine(t *testing.T) {
-	trace, err := readTrace(azureTrace)
+func TestTraceHasEveryRequest(t *testing.T) {
+	trace, err := readTrace()
 	require.NoError(t, err)
 	requests := 0
 	for _, a := range trace {
 		requests += a.requests
 	}
 	require.Equal(t, 19366, requests, "every request of the trace")
-	for text, says := range map[string]string{
-		"t_s,requests,input_tokens,output_tokens\n0,1,2,x\n": "line 2",
-		"t_s,requests,input_tokens,output_tokens\n5,1,2,3\n": "line 2",
-		"t_s,requests\n0,1\n":                                "line 2",
-		"t_s,requests\n0,1,3,\n":                             "wrong number of fields",
-	} {
-		_, err := readTrace(text)
-		require.ErrorContains(t, err, says)
-	}
 }
 
 func TestPageFollowsTheServer(t *testing.T) {
