@@ -570,3 +570,22 @@ func TestRegressionALongerHoldStartsNothing(t *testing.T) {
 		require.Equal(t, scaling.Hold, d.Verdict)
 	}
 }
+
+// TestRegressionLessThanOneRequestHasNoMean: after a restart, where the capacity is known, a pod that said to have had 5e-324 requests made a
+// load of NaN: all replicas were asked for, and the state could not be stored for an hour.
+func TestRegressionLessThanOneRequestHasNoMean(t *testing.T) {
+	scaler := build(t, config(), quiet{})
+	p := scaling.New(scaler)
+	require.NoError(t, p.UnmarshalJSON([]byte(`{"kind":"capacity","version":1,"state":{"tuning":{"capacity":0.5,"fleet":100,"promptToken":1e-4,"answerToken":2e-4,"hold":300,"requests":100}}}`)))
+	for i := range 8 {
+		obs := observation(4, 0, 20, 5e-324*float64(i), 1500, 200)
+		for k := range obs.Histograms {
+			obs.Histograms[k].Sum = 1e6 * float64(i)
+		}
+		d := p.Decide(start().Add(time.Duration(i)*15*time.Second), obs)
+		require.LessOrEqual(t, d.Replicas, int32(4), d.Explain())
+		stored, err := p.MarshalJSON()
+		require.NoError(t, err)
+		require.NoError(t, scaling.New(scaler).UnmarshalJSON(stored))
+	}
+}

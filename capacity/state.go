@@ -88,6 +88,7 @@ const (
 	mostBuckets = 256
 	lengthsSpan = 300.0
 	spacing     = history / (mostSamples / 2) // seconds between every other sample, at least
+	mostAsked   = 1e12                        // Unix seconds up to which times are exact to a millisecond
 )
 
 // Clone returns a copy that shares no memory.
@@ -139,6 +140,9 @@ func (s State) Validate() error {
 	}
 	for i := range s.Lengths {
 		last = max(last, s.Lengths[i].At)
+	}
+	if !(math.Abs(s.Asked) <= mostAsked) {
+		return errors.New("asked: must be a time")
 	}
 	if last > s.Asked+1 {
 		return errors.New("asked: must not be before what was seen")
@@ -413,12 +417,13 @@ func (s *State) sizes(w float64) (prompt, answer float64) {
 	return lately(a.Prefilled, b.Prefilled, a.Firsts, b.Firsts), lately(a.Generated, b.Generated, a.Finished, b.Finished)
 }
 
-// lately returns the mean of what was counted since a time, or the mean of everything if nothing was.
+// lately returns the mean of what was counted since a time, or the mean of everything if nothing was. Less than one is nothing: its mean
+// may be infinite.
 func lately(wasSum, sum, was, n float64) float64 {
-	if n <= was {
+	if n < was+1 {
 		wasSum, was = 0, 0
 	}
-	if n <= was {
+	if n < was+1 {
 		return 0
 	}
 	return (sum - wasSum) / (n - was)
@@ -438,7 +443,7 @@ func surging(a, b *Sample, dispersion float64) float64 {
 // time only if prompts have become longer. deviation is the standard deviation of a prompt over its mean, 0 if unknown.
 func longer(a, b *Sample, deviation float64) float64 {
 	n := b.Firsts - a.Firsts
-	if n <= 0 || b.Partly {
+	if n < 1 || b.Partly {
 		return 0
 	}
 	if deviation == 0 {

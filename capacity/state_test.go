@@ -133,6 +133,16 @@ func TestRegressionATuningOfHugeCountsIsTaken(t *testing.T) {
 	require.NoError(t, State{Tuning: own}.Validate())
 }
 
+// TestRegressionATimeThatIsNone: a state of a time at which seconds are no longer told apart was taken, and refused once the clock was set
+// right, as its times had been rounded.
+func TestRegressionATimeThatIsNone(t *testing.T) {
+	for _, at := range []float64{9e18, -9e18} {
+		require.ErrorContains(t, State{Seen: Seen{Asked: at}}.Validate(), "asked: must be a time")
+	}
+	year9999 := float64(time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC).Unix())
+	require.NoError(t, State{Seen: Seen{Asked: year9999, Samples: []Sample{{At: year9999}}}}.Validate())
+}
+
 // TestStartsAreLearned asks for more and sees them ready later.
 func TestStartsAreLearned(t *testing.T) {
 	c := config()

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/inferscale/inferscale/capacity"
+	"github.com/inferscale/inferscale/internal/typed"
 	"github.com/inferscale/inferscale/loop/shadow"
 	"github.com/inferscale/inferscale/policy"
 	"github.com/inferscale/inferscale/scaling"
@@ -258,5 +259,52 @@ func TestAnyServerDocument(t *testing.T) {
 		require.NoError(t, err)
 		_, err = json.Marshal(a)
 		require.NoError(t, err)
+	})
+}
+
+// FuzzReadAttainment gives ReadAttainment any bytes. What it accepts is the same again as JSON, in which it is stored, and can be planned
+// or refused; what it refuses, it names by a field under the path.
+func FuzzReadAttainment(f *testing.F) {
+	const slo = "slo: {ttftSeconds: 2, tpotSeconds: \"0.1\"}\n"
+	fitted := strings.ReplaceAll(measured, "\n    ", "\n")
+	for _, text := range []string{
+		"", slo, slo + fitted, slo + fitted + "source: {engine: SGLang, port: 9}\n", slo + "server: {{a: b}: 2}", slo + "server: {base: .inf}",
+		slo + "server:\n  format: inferscale.server/v1\n  maxSeqs: 0256\n", slo + "server: [1]", slo + "server: &a {a: *a}", "---\n---\n",
+		`{"slo":{"ttftSeconds":2,"tpotSeconds":0.1},"server":{"format":"inferscale.server/v1","base":0.02,"prefillToken":1e-4,"sequence":0,"kvToken":0,"maxSeqs":1,"tokenBudget":1,"kvTokens":1}}`,
+		slo + "server: {format: 2026-01-15, base: 1_000, kvToken: 1e999, maxSeqs: !!binary aGk=}",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		a, err := policy.ReadAttainment(data, "spec.attainment")
+		if err != nil {
+			require.Nil(t, a)
+			for _, one := range typed.Split(err) {
+				var field *scaling.FieldError
+				require.ErrorAs(t, one, &field)
+				require.True(t, strings.HasPrefix(field.Field, "spec.attainment"), one)
+				require.NotEmpty(t, field.Rule, one)
+			}
+			return
+		}
+		stored, err := json.Marshal(a)
+		require.NoError(t, err)
+		again, err := policy.ReadAttainment(stored, "spec.attainment")
+		require.NoError(t, err, "%s", stored)
+		twice, err := json.Marshal(again)
+		require.NoError(t, err)
+		require.JSONEq(t, string(stored), string(twice))
+
+		plans := make([]*policy.AttainmentPlan, 2)
+		errs := make([]error, 2)
+		for i, of := range []*policy.Attainment{a, again} {
+			spec := policy.Spec{Settings: policy.Settings{MaxReplicas: 3}, Attainment: of}
+			plans[i], errs[i] = spec.Attained("spec", nil, scaling.Bounds{Max: 3})
+		}
+		require.Equal(t, errs[0] == nil, errs[1] == nil, "%v and %v", errs[0], errs[1])
+		if errs[0] == nil {
+			require.Equal(t, plans[0], plans[1])
+			require.NoError(t, plans[0].Capacity.Server.Validate("server"))
+		}
 	})
 }

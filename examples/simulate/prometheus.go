@@ -413,6 +413,9 @@ func (p *fetching) one(ctx context.Context, q *history.Query) error {
 				fmt.Fprintf(p.stderr, "simulate: warning: Prometheus says: %s\n", p.carrier.without(w))
 			}
 		}
+		if value == nil {
+			return errors.New("answered without data")
+		}
 		matrix, ok := value.(model.Matrix)
 		if !ok {
 			return fmt.Errorf("answered with a %s, not with series over time", value.Type())

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/inferscale/inferscale/internal/long"
 	"github.com/inferscale/inferscale/sim"
+	"github.com/inferscale/inferscale/sim/suite"
 )
 
 // A row with two seeds: the table, its files, and the baseline that they are.
@@ -316,4 +318,90 @@ func TestInBudget(t *testing.T) {
 		}
 		require.Equal(t, row.is, c.inBudget(), "%+v", row)
 	}
+}
+
+// FuzzJournal opens any bytes as a journal. What is refused stays as it is, and has a line; what is taken keeps every whole line, and a run
+// that is noted in it is known when it is opened again.
+func FuzzJournal(f *testing.F) {
+	good := `{"policy":"p","row":"r","result":{"policy":"p","seed":1,"requests":5,"attainment":0.9,"replicaHours":3}}` + "\n"
+	for _, text := range []string{"", "\n", "{", good, good + good, good + `{"policy":"q","row`, good + "x", strings.TrimSpace(good), `{"policy":"replay oracle","row":"r","result":{"seed":1,"attainment":0}}` + "\n", strings.ToUpper(good)} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file := filepath.Join(t.TempDir(), "runs")
+		require.NoError(t, os.WriteFile(file, data, 0o600))
+		j, err := openJournal(file)
+		if err != nil {
+			require.ErrorContains(t, err, "line ")
+			kept, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, string(data), string(kept))
+			return
+		}
+		of := judged{"new", "row", 7}
+		_, had := j.runs[of]
+		result := sim.Result{Policy: "new", Seed: 7, Requests: 5, Attainment: 0.5, ReplicaHours: 2}
+		_, err = j.made(of, func() (sim.Result, error) { return result, nil })
+		require.NoError(t, err)
+		require.NoError(t, j.close())
+		kept, err := os.ReadFile(file)
+		require.NoError(t, err)
+		whole := data[:bytes.LastIndexByte(data, '\n')+1]
+		require.True(t, bytes.HasPrefix(kept, whole))
+		again, err := openJournal(file)
+		require.NoError(t, err)
+		if !had {
+			require.Len(t, again.runs, len(j.runs)+1)
+			require.Equal(t, result, again.runs[of])
+		}
+		for of, r := range j.runs {
+			require.Equal(t, r, again.runs[of])
+		}
+		require.NoError(t, again.close())
+	})
+}
+
+// FuzzBaseline reads any bytes as the baseline of a suite: what is refused has a line, and what is taken are shares and costs.
+func FuzzBaseline(f *testing.F) {
+	const header = "policy,row,seed,attained,x_oracle\n"
+	for _, text := range []string{"", header, header + "p,r,1,0.99,1.2\n", header + "p,r,1,0.99,1.2\np,r,1,0.99,1.2\n", header + "p,r,-1,NaN,Inf\n", header + "\"p\n", header + "p,r,1,0x1p-1,1_0\n"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		all, err := readBaseline(bytes.NewReader(data))
+		if err != nil {
+			require.Nil(t, all)
+			require.Regexp(t, "line|must have a run", err.Error())
+			return
+		}
+		require.NotEmpty(t, all)
+		for _, s := range all {
+			require.True(t, s.attained >= 0 && s.attained <= 1 && s.ratio >= 0 && !math.IsInf(s.ratio, 1))
+		}
+	})
+}
+
+// FuzzRows reads any text as -rows: each row is one once, and as text it is read back the same; what is refused names the flag.
+func FuzzRows(f *testing.F) {
+	for _, r := range suite.Quick() {
+		f.Add(r.String())
+	}
+	for _, text := range []string{"", ",", "chat/ramp/100s", "chat/ramp/1m40s/qwen, chat/ramp/100s/qwen", "chat/ramp/1e3s/qwen", "chat/ramp/-1s/qwen", "chat/recorded/0/none", "agents/weekdays/0.5s/a100,docs/steps/1h/small"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, list string) {
+		rows, err := parseRows(list)
+		if err != nil {
+			require.Nil(t, rows)
+			require.ErrorContains(t, err, "-rows")
+			return
+		}
+		require.NotEmpty(t, rows)
+		for i, r := range rows {
+			require.NotContains(t, rows[:i], r)
+			again, err := suite.Parse(r.String())
+			require.NoError(t, err)
+			require.Equal(t, r, again)
+		}
+	})
 }

@@ -3,6 +3,7 @@ package suite
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +25,8 @@ type Row struct {
 
 // String returns the row in the form that Parse reads.
 func (r Row) String() string {
-	return fmt.Sprintf("%s/%s/%gs/%s", r.Shape, r.Pattern, r.ColdStart.Seconds(), r.Server)
+	cold := strconv.FormatFloat(r.ColdStart.Seconds(), 'f', -1, 64) // no exponent: a time.Duration has none
+	return fmt.Sprintf("%s/%s/%ss/%s", r.Shape, r.Pattern, cold, r.Server)
 }
 
 // Parse reads a row. It returns all errors at once, each a *scaling.FieldError.

@@ -122,3 +122,14 @@ func arrivals(s *sim.Scenario, seed uint64) (all []sim.Request) {
 	}
 	return all
 }
+
+// TestRegressionARowOfAnyColdStartIsReadBack: a cold start below 100 us was written with an exponent, which Parse refused.
+func TestRegressionARowOfAnyColdStartIsReadBack(t *testing.T) {
+	for _, cold := range []time.Duration{1, 10 * time.Microsecond, 12345678 * time.Microsecond, 100 * time.Second, time.Hour} {
+		r := suite.Row{Shape: "chat", Pattern: "ramp", ColdStart: cold, Server: "qwen"}
+		again, err := suite.Parse(r.String())
+		require.NoError(t, err)
+		require.Equal(t, r, again)
+	}
+	require.Equal(t, "chat/ramp/100s/qwen", suite.Row{Shape: "chat", Pattern: "ramp", ColdStart: 100 * time.Second, Server: "qwen"}.String())
+}
