@@ -111,13 +111,13 @@ func (p *Past) Attained(c *Config, counts []Count) (a Attainment, known bool) {
 		plan = append(plan, scaling.Ceil(at(max(t, from))*share))
 	}
 	b.initial = plan[0]
-	late, _, _ := b.under(requests, b.initial, time.Duration(p.Start*float64(time.Second)), 0, 1, func() (scaling.Group, error) {
+	of := b.under(requests, b.initial, time.Duration(p.Start*float64(time.Second)), 0, 1, func() (scaling.Group, error) {
 		return sim.Schedule(began(), c.Control, plan), nil
 	})
 	if b.exhausted() {
 		return Attainment{}, false
 	}
-	a = Attainment{From: unix(from), To: unix(to), Attained: 1 - late, Measured: max(0, 1-own.late(from)), Requests: len(requests)}
+	a = Attainment{From: unix(from), To: unix(to), Attained: 1 - of.late, Measured: max(0, 1-own.late(from)), Requests: len(requests)}
 	for i := range counts {
 		begin, end := max(seconds(counts[i].At), from), to
 		if i == 0 {

@@ -138,7 +138,7 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (_ State
 		s.excuse(max(s.Wanted, obs.SpecReplicas), obs.ReadyReplicas, 2*c.lead(&s))
 	}
 	if fresh && c.fixed == nil && (s.due() || s.Tuning.outdated(&c.config.Server)) {
-		s = c.tune(s)
+		s = c.tune(s, shown(&obs, c.config.SLO))
 	}
 	d.Start(obs.SpecReplicas)
 	warming, n := c.fixed == nil && (s.Tuning.Capacity <= 0 || len(s.Samples) < 2), int32(0)
@@ -300,7 +300,9 @@ func (c Scaler) slowness(t *Tuning) float64 {
 // crowd returns how many replicas n the requests in flight need for their batch slots, for their KV caches, and to generate tokens
 // in time by the step-time law, f times slower, with P prompt tokens/s:
 //
-//	f (Base + Sequence R/n + KVToken K/n) <= 0.95 TPOT (1 - f PrefillToken P/n).
+//	f (Base + Sequence R/n + KVToken K/n) <= 0.95 TPOT (1 - f PrefillToken P/n),
+//
+// and R + 2 sqrt(R) at most: then each has a replica to itself, up to chance, and more replicas make none faster.
 //
 // This reacts at once; the histogram of TPOT counts a slow answer only when it has finished.
 func (c *Config) crowd(x load, prompts, f float64) float64 {
@@ -311,7 +313,8 @@ func (c *Config) crowd(x load, prompts, f float64) float64 {
 		return full // no count of replicas makes it
 	}
 	tokens := v.Sequence*x.running + v.KVToken*x.kv*float64(v.KVTokens) + v.PrefillToken*prompts*most
-	return max(full, f*tokens/(most-f*v.Base))
+	alone := x.running + 2*math.Sqrt(x.running)
+	return max(full, min(f*tokens/(most-f*v.Base), alone))
 }
 
 // behind returns how many requests wait that no ready replica has room for.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/inferscale/inferscale/internal/splitmix"
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
 )
 
 // TestWhatWaitsIsALoadOfItsSize: with one request in a batch in half of a cache, and three that wait, four need twice the cache.
@@ -48,7 +49,8 @@ func TestABiasIsAReplayThatCounts(t *testing.T) {
 	c := config()
 	p := past(12, func(int) int32 { return 12 })
 	b := bench{config: &c, server: c.Server, start: 100, warm: time.Minute}
-	assert.InDelta(t, 1, b.bias(&p, mostReplay), 0.1)
+	factor, _ := b.bias(&p, mostReplay, 0)
+	assert.InDelta(t, 1, factor, 0.1)
 	assert.Equal(t, 1, b.replays)
 	assert.Positive(t, b.spent)
 }
@@ -99,7 +101,7 @@ func TestNeedsAreInTheUnitOfTheTuning(t *testing.T) {
 		showTo(t, &s, start().Add(time.Duration(i)*15*time.Second), observation(4, 0, 20, 300*float64(i), 1500, 200))
 	}
 	s.Needs, s.Means = Peaks{{At: s.last().At, Value: 1.5}}, Peaks{{At: s.last().At, Value: 0.75}}
-	s = scaler.tune(s)
+	s = scaler.tune(s, sim.SLO{})
 	require.InDelta(t, 2*try.Capacity, s.Tuning.Capacity, 0)
 	assert.InDelta(t, 3, s.Needs[0].Value, 1e-12)
 	assert.InDelta(t, 1.5, s.Means[0].Value, 1e-12)
@@ -121,7 +123,7 @@ func TestRegressionNeedsThatAreRoundedAreAState(t *testing.T) {
 	}
 	s.Means = slices.Clone(s.Needs)
 	require.NoError(t, s.Validate())
-	s = scaler.tune(s)
+	s = scaler.tune(s, sim.SLO{})
 	require.InDelta(t, other.PromptToken, s.Tuning.PromptToken, 0)
 	require.InDelta(t, 1.045, s.Needs[0].Value, 1e-9)
 	require.InDelta(t, s.Since+15*7, s.Needs[len(s.Needs)-1].At, 0)

@@ -50,6 +50,7 @@ func TestWhatAnHourHasShownIsRemembered(t *testing.T) {
 	for i := range calm.Samples {
 		calm.Samples[i].ExcusedOf = 0 // of the fleet that was recorded, whose size is fixed
 	}
+	calm.Shown = c.SLO // nor did that fleet miss what a replay with the replicas that the past was given hides
 	first := calm.Tune(&c)
 	require.InDelta(t, first.found(), first.Capacity, 0, "all that was missed was in the first hour")
 	require.Less(t, first.Served, 1e6, "nor do the requests of that hour count")

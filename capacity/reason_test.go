@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/inferscale/inferscale/scaling"
+	"github.com/inferscale/inferscale/sim"
 )
 
 // TestAFleetThatLacksAReplicaRaisesNoGuard: what is missed while one of those that were asked for is not ready says nothing of what a replica
@@ -165,7 +166,7 @@ func TestABolderTuningWaitsForCalm(t *testing.T) {
 			firsts.Bounds[0], firsts.Counts = slo().TTFT.Seconds(), []float64{n * (1 - row.missed), n * row.missed, 0}
 			showTo(t, &s, start().Add(time.Duration(i)*15*time.Second), obs)
 		}
-		s = build(t, config(), found(try)).tune(s)
+		s = build(t, config(), found(try)).tune(s, sim.SLO{})
 		want, due := someTrial(), s.Tuned+tuneEvery-s.last().At
 		if row.taken {
 			want = try

@@ -16,6 +16,8 @@ type bench struct {
 	config   *Config
 	server   sim.Server
 	start    float64
+	shown    sim.SLO       // see Past.Shown
+	since    time.Duration // of the replay: what it hides before that does not count
 	requests []sim.Request
 	strained []sim.Request
 	span     time.Duration // of the replay
@@ -184,37 +186,39 @@ func (b *bench) replay(requests []sim.Request, initial int32, try *trial, most f
 	cached := *try
 	cached.Mean *= b.share
 	cached.PromptToken *= 1 - b.hits // all tokens of a replay's prompts are counted as computed
-	late, _, hours = b.under(requests, initial, config.ColdStart, b.unanswerable(), most, func() (scaling.Group, error) {
+	of := b.under(requests, initial, config.ColdStart, b.unanswerable(), most, func() (scaling.Group, error) {
 		return scaling.GroupOf(scaling.New(Scaler{config: &config, fixed: &cached, warm: b.warm.Seconds()})), nil
 	})
-	return late, hours
+	return of.late, of.hours
 }
 
-// bias returns the factor by which more requests really missed the SLO than in a replay with the same replicas, counted as they are
-// measured (see Sample.missed),
+// bias returns the factor by which more requests really missed the SLO than in a replay with the same replicas, both counted as they
+// are measured (see Past.Shown),
 //
 //	(truth + 1 - goal) / (replay + 1 - goal),
 //
-// from 1 to 3. It replays all traffic of the latest requests, at most so many, on all replicas, as rounding up a share of them would add
-// headroom that was not there. Only of more than a thousand replicas it replays a share.
-func (b *bench) bias(p *Past, most int) float64 {
+// from 1 to 3, and which share of the requests since a time missed the SLO without being measured: that of the replay, times the factor.
+// It replays all traffic of the latest requests, at most so many, on all replicas, as rounding up a share of them would add headroom
+// that was not there. Only of more than a thousand replicas it replays a share.
+func (b *bench) bias(p *Past, most int, since float64) (factor, hidden float64) {
 	whole, warm := *b, b.warm.Seconds()
 	share := p.affordable()
 	requests, from, to := p.traffic(most, share, warm)
 	if len(requests) == 0 { // more in one interval than a replay may have
-		return max(1, p.Last.Bias)
+		return max(1, p.Last.Bias), 0
 	}
 	whole.requests, whole.span = requests, time.Duration((to-from+warm)*float64(time.Second))
 	whole.initial = scaling.Ceil(float64(p.readyAt(from)) * share)
 	spare := 1 - b.config.Goal
-	late := whole.asItWas(p, share)
+	whole.since = whole.warm + time.Duration(max(0, since-from)*float64(time.Second))
+	was := whole.asItWas(p, share)
 	b.replays, b.spent, b.looks = whole.replays, whole.spent, whole.looks
-	return min(max((p.late(from)+spare)/(late+spare), 1), 3)
+	factor = min(max((p.late(from)+spare)/(was.shown+spare), 1), 3)
+	return factor, factor * was.hidden
 }
 
-// asItWas returns the share of requests that miss the SLO with the given share of the replicas that were ready at each time, in which
-// those that miss it by TTFT and by TPOT count twice.
-func (b *bench) asItWas(p *Past, share float64) float64 {
+// asItWas replays the past with the given share of the replicas that were ready at each time.
+func (b *bench) asItWas(p *Past, share float64) tally {
 	end := p.Samples[len(p.Samples)-1].At
 	var ready []int32
 	i := 0
@@ -228,10 +232,9 @@ func (b *bench) asItWas(p *Past, share float64) float64 {
 	for k := range warm {
 		warm[k] = ready[0]
 	}
-	late, twice, _ := b.under(b.requests, b.initial, 0, 0, 1, func() (scaling.Group, error) {
+	return b.under(b.requests, b.initial, 0, 0, 1, func() (scaling.Group, error) {
 		return sim.Schedule(began(), b.config.Control, append(warm, ready...)), nil
 	})
-	return late + twice
 }
 
 // unanswerable is the time from the start of a replay to the first replica that it requests itself: no capacity could have avoided the
@@ -244,19 +247,29 @@ func (b *bench) unanswerable() time.Duration {
 	return lead
 }
 
-// under runs a group and returns the share of the requests that arrive after warm-up and while and miss the SLO, the share that miss it
-// by TTFT and by TPOT, and the replica-hours after the warm-up. Once more than the share most have missed it, the run ends and returns
-// that share and no hours.
-func (b *bench) under(requests []sim.Request, initial int32, start, while time.Duration, most float64, group func() (scaling.Group, error)) (late, twice, hours float64) {
+// A tally is what came of a simulation: shares of the requests that count, and the replica-hours after the warm-up. Those that miss the
+// SLO by TTFT and by TPOT count twice in shown and hidden, as they do in what is measured.
+type tally struct {
+	late   float64 // missed the SLO
+	shown  float64 // missed it as histograms show
+	hidden float64 // missed it within a bucket, of those that came since bench.since
+	hours  float64
+}
+
+// under runs a group. The requests that arrive after warm-up and while count. Once more than the share most have missed the SLO, the run
+// ends and returns no hours.
+func (b *bench) under(requests []sim.Request, initial int32, start, while time.Duration, most float64, group func() (scaling.Group, error)) tally {
 	b.replays++
-	all, met, missed, both := 0, 0, 0, 0
+	all, recent, met, missed, shown, hidden := 0, 0, 0, 0, 0, 0
 	for i := range requests {
-		if requests[i].At >= b.warm+while {
-			all++
+		if at := requests[i].At; at >= b.warm+while {
+			if all++; at >= b.since {
+				recent++
+			}
 		}
 	}
 	if all == 0 {
-		return 0, 0, 0
+		return tally{}
 	}
 	s := b.scenario(sim.Trace{Requests: requests, Length: b.span}, initial, start)
 	s.Metrics, s.Scrape.Interval, s.Control.Interval, s.Grace = Metrics(), b.config.Scrape, b.config.Control, patience
@@ -276,21 +289,38 @@ func (b *bench) under(requests []sim.Request, initial int32, start, while time.D
 		case o.Met:
 			met++
 		default:
-			if o.TTFT > s.SLO.TTFT && o.Total-o.TTFT > s.SLO.TPOT*time.Duration(o.Output-1) {
-				both++
+			seen := missedBy(&o, b.shown)
+			shown += seen
+			if o.Arrived >= b.since {
+				hidden += max(0, missedBy(&o, s.SLO)-seen)
 			}
 			if missed++; float64(missed)/float64(all) > most {
 				stop()
 			}
 		}
 	}})
+	n := float64(all)
 	switch {
 	case ctx.Err() != nil:
-		return float64(missed) / float64(all), 0, 0
+		return tally{late: float64(missed) / n}
 	case err != nil:
-		return 1, 0, math.Inf(1)
+		return tally{late: 1, hours: math.Inf(1)}
 	}
-	return float64(all-met) / float64(all), float64(both) / float64(all), r.ReplicaHours - float64(initial)*b.warm.Hours()
+	return tally{
+		late: float64(all-met) / n, shown: float64(all-met-missed+shown) / n, hidden: float64(hidden) / float64(max(recent, 1)),
+		hours: r.ReplicaHours - float64(initial)*b.warm.Hours(),
+	}
+}
+
+// missedBy returns by how many of its two times a request missed an SLO.
+func missedBy(o *sim.Outcome, slo sim.SLO) (times int) {
+	if o.TTFT > slo.TTFT {
+		times++
+	}
+	if float64(o.Total-o.TTFT) > float64(slo.TPOT)*float64(o.Output-1) {
+		times++
+	}
+	return times
 }
 
 // A working is the context of a simulation, which ends when its bench is exhausted. The simulator looks at it at each

@@ -45,7 +45,7 @@ func TestAReplayOfWhatWasHasTheReplicasThatThereWere(t *testing.T) {
 			config: &c, server: c.Server, start: 100, requests: requests, initial: p.readyAt(from),
 			span: time.Duration((to - from + 60) * float64(time.Second)), warm: time.Minute,
 		}
-		return b.asItWas(&p, 1)
+		return b.asItWas(&p, 1).late
 	}
 	assert.Less(t, late(func(int) int32 { return 12 }), 0.01)
 	few := func(minute int) int32 {
@@ -67,9 +67,9 @@ func TestAReplayEndsOnceTooManyAreLate(t *testing.T) {
 	b := bench{config: &c, server: c.Server, span: time.Duration((to - from + 60) * float64(time.Second)), warm: time.Minute}
 	for n := range int32(8) {
 		late := func(most float64) float64 {
-			late, _, hours := b.under(requests, n+1, 0, 0, most, func() (scaling.Group, error) { return sim.Static(n + 1), nil })
-			require.Equal(t, late > most, hours == 0)
-			return late
+			of := b.under(requests, n+1, 0, 0, most, func() (scaling.Group, error) { return sim.Static(n + 1), nil })
+			require.Equal(t, of.late > most, of.hours == 0)
+			return of.late
 		}
 		all := late(1)
 		require.InDelta(t, all, late(all), 0)
@@ -95,7 +95,7 @@ func TestALessCarefulTuningWaitsForTheSLO(t *testing.T) {
 			x.Late = late * x.Firsts
 			s.see(x, &obs)
 		}
-		return scaler.tune(s).Tuning
+		return scaler.tune(s, sim.SLO{}).Tuning
 	}
 	assert.InDelta(t, 1.0, tuned(0).Capacity, 0)
 	assert.InDelta(t, 0.5, tuned(0.05).Capacity, 0)
@@ -124,6 +124,20 @@ func TestRequestsInFlightThatAreTooSlowAskForReplicas(t *testing.T) {
 	assert.Greater(t, c.crowd(x.load(), 0, 1.5), c.crowd(x.load(), 0, 1), "a slower server needs more")
 	c.SLO.TPOT = time.Duration(c.Server.Base * float64(time.Second))
 	assert.Less(t, c.crowd(x.load(), 0, 1), 4.0, "an SLO that no count keeps asks for none")
+}
+
+// TestRegressionNoMoreReplicasThanRequests: where an SLO leaves next to no time beside that of an empty step, the law asks for hundreds of
+// replicas for two requests. A fleet of six went to 64, its maximum, and back, every quarter of an hour.
+func TestRegressionNoMoreReplicasThanRequests(t *testing.T) {
+	c := config()
+	c.SLO.TPOT = time.Duration(c.Server.Base * 1.0001 / inTime * float64(time.Second))
+	for _, running := range []float64{0, 0.5, 2, 100} {
+		n := c.crowd(load{running: running}, 1000, 1)
+		assert.InDelta(t, running+2*math.Sqrt(running), n, 1e-9, "each has a replica to itself")
+	}
+	c.SLO.TPOT *= 2
+	assert.Less(t, c.crowd(load{running: 100}, 0, 1), 20.0, "there is time for others in a step")
+	assert.InDelta(t, 10, c.crowd(load{running: 1, kv: 10 * mostKV}, 0, 1), 1e-9, "caches are full, whoever fills them")
 }
 
 // TestWhatGrowsInFlightIsSeenBeforeItIsFull: answers that become longer are counted when they are finished, minutes later; what
@@ -293,9 +307,60 @@ func TestOfNothingReplayedThereIsNoBias(t *testing.T) {
 		p.Samples[i].Late = p.Samples[i].Firsts
 	}
 	b := bench{config: &c, server: c.Server}
-	assert.InDelta(t, 1, b.bias(&p, 10), 0)
+	factor, hidden := b.bias(&p, 10, 0)
+	assert.InDelta(t, 1, factor, 0)
+	assert.Zero(t, hidden)
 	p.Last.Bias = 1.4
-	assert.InDelta(t, 1.4, b.bias(&p, 10), 0)
+	factor, _ = b.bias(&p, 10, 0)
+	assert.InDelta(t, 1.4, factor, 0)
+}
+
+// TestRegressionMissesWithinABucketAreCounted: with an SLO of 3 s, vLLM's histograms show only which first tokens took more than 5 s. A
+// replay counted all above 3 s, so that more were missed in replays than in truth, and what reality adds to replays was not seen.
+func TestRegressionMissesWithinABucketAreCounted(t *testing.T) {
+	c := config()
+	p := past(12, func(int) int32 { return 2 })
+	b := bench{config: &c, server: c.Server, start: 100, warm: time.Minute}
+	as := func(shown sim.SLO) (truth, factor, hidden float64) {
+		b.shown = shown
+		of := b
+		requests, from, to := p.traffic(mostReplay, 1, b.warm.Seconds())
+		of.requests, of.initial = requests, p.readyAt(from)
+		of.span = time.Duration((to-from)*float64(time.Second)) + b.warm
+		truth = 1.1 * of.asItWas(&p, 1).shown // what the counters of such a fleet would show, had it missed a tenth more
+		for i := range p.Samples {
+			p.Samples[i].Late = truth * p.Samples[i].Firsts
+		}
+		factor, hidden = b.bias(&p, mostReplay, 0)
+		return truth, factor, hidden
+	}
+	all, exact, none := as(c.SLO)
+	assert.Greater(t, all, 0.05)
+	assert.Zero(t, none, "nothing is hidden where the SLO is a bound")
+	wide := sim.SLO{TTFT: 2 * c.SLO.TTFT, TPOT: 2 * c.SLO.TPOT}
+	seen, factor, hidden := as(wide)
+	assert.Less(t, seen, 0.9*all)
+	assert.Greater(t, factor, 1.0, "that reality misses more is seen though less is measured")
+	assert.Less(t, factor, exact+0.001)
+	assert.InDelta(t, all, seen+hidden, 0.1*all)
+	_, factor, hidden = as(sim.SLO{TTFT: 1000 * time.Hour, TPOT: 1000 * time.Hour})
+	assert.InDelta(t, 1, factor, 0, "nothing is measured")
+	assert.InDelta(t, all/1.1, hidden, 0.001, "replays alone say what is missed")
+	_, hidden = b.bias(&p, mostReplay, p.Samples[len(p.Samples)-1].At+60)
+	assert.Zero(t, hidden, "nothing came since then")
+}
+
+// TestWhatHistogramsShow: a time within the bucket of the SLO may have met it.
+func TestWhatHistogramsShow(t *testing.T) {
+	h := &scaling.Histogram{Bounds: []float64{0.1, 2.5, 5, 1e300}}
+	for least, want := range map[time.Duration]time.Duration{
+		100 * time.Millisecond: 100 * time.Millisecond, 101 * time.Millisecond: 2500 * time.Millisecond,
+		3 * time.Second: 5 * time.Second, 6 * time.Second: 1000 * time.Hour,
+	} {
+		assert.Equal(t, want, bound(h, least), least)
+	}
+	assert.Equal(t, 1000*time.Hour, bound(&scaling.Histogram{}, time.Second))
+	assert.Zero(t, missedBy(&sim.Outcome{TTFT: time.Hour, Total: 2 * time.Hour, Output: math.MaxInt32}, sim.SLO{TTFT: 1000 * time.Hour, TPOT: 1000 * time.Hour}))
 }
 
 // TestASearchEnds: what a tuning may take is bounded, whatever the past is, and counted with the scrapes of its replicas, by which tenants
@@ -415,9 +480,9 @@ func TestRegressionATuningOfShortStepsEnds(t *testing.T) {
 	require.Equal(t, p.Last.Found, later.Found)
 	b := bench{config: &c, server: c.Server, span: time.Hour, most: 3}
 	requests := []sim.Request{{Input: 900_000, Output: 900_000}}
-	late, _, hours := b.under(requests, 1, 0, 0, 1, func() (scaling.Group, error) { return sim.Static(1), nil })
-	require.InDelta(t, 1, late, 0)
-	require.True(t, math.IsInf(hours, 1))
+	of := b.under(requests, 1, 0, 0, 1, func() (scaling.Group, error) { return sim.Static(1), nil })
+	require.InDelta(t, 1, of.late, 0)
+	require.True(t, math.IsInf(of.hours, 1))
 	require.True(t, b.exhausted())
 }
 

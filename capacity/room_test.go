@@ -106,7 +106,7 @@ func TestATenthMoreTrafficBeginsWithATenthMoreReplicas(t *testing.T) {
 	b := bench{config: &c, server: c.Server, start: 600, share: 1, span: 20 * time.Minute, warm: time.Minute, allowed: 0.009, requests: even(20), strained: even(22)}
 	enough := func(requests []sim.Request) int32 {
 		for n := int32(1); ; n++ {
-			if late, _, _ := b.under(requests, n, 0, 0, 1, func() (scaling.Group, error) { return sim.Static(n), nil }); late <= b.allowed {
+			if of := b.under(requests, n, 0, 0, 1, func() (scaling.Group, error) { return sim.Static(n), nil }); of.late <= b.allowed {
 				return n
 			}
 		}

@@ -132,6 +132,22 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 	return s, ""
 }
 
+// shown returns what the histograms of an observation show of a missed SLO (see Past.Shown).
+func shown(obs *scaling.Observation, slo sim.SLO) sim.SLO {
+	return sim.SLO{TTFT: bound(obs.Histogram(TTFT), slo.TTFT), TPOT: bound(obs.Histogram(TPOT), slo.TPOT)}
+}
+
+// bound returns the first bound of a histogram's buckets that is no shorter than a time; without one, a time that no answer takes.
+func bound(h *scaling.Histogram, least time.Duration) time.Duration {
+	const never = 1000 * time.Hour
+	for _, b := range h.Bounds {
+		if b >= least.Seconds() {
+			return time.Duration(min(b, never.Seconds()) * float64(time.Second))
+		}
+	}
+	return never
+}
+
 // mayWait returns how many requests may be waiting at most. Pods that are not ready have none.
 func mayWait(obs *scaling.Observation) float64 {
 	waiting := obs.Reading(Waiting)
@@ -143,7 +159,7 @@ func mayWait(obs *scaling.Observation) float64 {
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// missed returns how many requests missed the SLO since a sample, by TTFT or by TPOT.
+// missed returns how many requests certainly missed the SLO since a sample, by TTFT or by TPOT: those above Past.Shown.
 func (s *Sample) missed(from *Sample) float64 { return s.Late - from.Late + s.Slow - from.Slow }
 
 // served returns how many requests were served since a sample.

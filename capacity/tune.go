@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -18,6 +19,9 @@ type Past struct {
 	Last    Tuning   `json:"last"`
 	// Began is when the policy began, in Unix seconds: 0 if that is not known.
 	Began float64 `json:"began,omitempty"`
+	// Shown are the first bounds of the histograms' buckets from the SLO on. Only what took longer certainly missed the SLO, and counts
+	// as late or slow in the samples. Zero is the SLO itself.
+	Shown sim.SLO `json:"shown,omitzero"`
 }
 
 // A Tuning is what was found from the past.
@@ -165,8 +169,12 @@ func (s *State) due() bool {
 }
 
 // tune asks for a tuning that is due.
-func (c Scaler) tune(s State) State {
-	t, ok := c.tuner.Tune(c.config, func() Past { return s.past(c.config.start(&s)) })
+func (c Scaler) tune(s State, shown sim.SLO) State {
+	t, ok := c.tuner.Tune(c.config, func() Past {
+		p := s.past(c.config.start(&s))
+		p.Shown = shown
+		return p
+	})
 	if !ok {
 		return s
 	}
@@ -319,20 +327,25 @@ func (p *Past) tuned(c *Config, looks int) Tuning {
 		b.strained, _, _ = p.trafficFrom(from, most*2, strain*share, warm)
 		b.strained = slices.DeleteFunc(b.strained, func(r sim.Request) bool { return r.At >= b.span })
 		b.initial, b.share = scaling.Ceil(float64(p.readyAt(from))*share), share
-		t.Bias = b.bias(p, most)
+		since, hidden := p.Last.At, 0.0
+		switch {
+		case other:
+			since = t.At
+		case p.forgets(t.At):
+			since = p.underWay(lead)
+		}
+		b.shown = cmp.Or(p.Shown, c.SLO)
+		t.Bias, hidden = b.bias(p, most, since)
 		b.allowed = min(1, within*mayMiss(hopeless, c.Goal)/t.Bias)
 		t.Allowed = b.allowed
 		t.Requests = len(requests)
 		t.Trust = p.trust(&t, mayMiss(t.hopeless(), c.Goal))
 		found := b.search(&t)
-		since := p.Last.At
 		if p.forgets(t.At) {
-			t.Missed, t.Served, since = 0, 0, p.underWay(lead)
-		}
-		if other {
-			since = t.At
+			t.Missed, t.Served = 0, 0
 		}
 		missed, served := p.blamed(since)
+		missed += hidden * served
 		if passed := t.At - p.Last.At; found {
 			t.remember(passed, missed, served, mayMiss(t.hopeless(), c.Goal))
 		} else { // the capacity in force is what memory made of an earlier one
