@@ -55,7 +55,8 @@ type Attainment struct {
 	To   time.Time `json:"to"`
 	// Attained is the share of requests that would have met the SLO, according to the simulator.
 	Attained float64 `json:"attained"`
-	// Measured is the share that really met the SLO in the same period. Compare it with what the simulator says of the real counts.
+	// Measured is the share that met the SLO in the same period as histograms show: what is in the bucket of the SLO met it. Compare it
+	// with what the simulator says of the real counts.
 	Measured float64 `json:"measured"`
 	// ReplicaHours is what the counts ask for in that period.
 	ReplicaHours float64 `json:"replicaHours"`

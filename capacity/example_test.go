@@ -38,10 +38,10 @@ func Example() {
 		r.Requests, 100*r.Attainment, r.AverageReplicas, r.Ups, r.Downs)
 	fmt.Println(why)
 	// Output:
-	// 12480 requests, 99.6 % in time, 5.76 replicas, 5 ups and 5 downs
+	// 12480 requests, 99.6 % in time, 5.82 replicas, 5 ups and 5 downs
 	// Hold at 8
 	//   AtCapacity        8 -> 8    needed=8 == from=8, work=6.46269, capacity=0.926723
 	// considered
-	//   Trusted           8 -> 8    trust=0.548538
-	//   Replayed          8 -> 8    late=0.00660627 <= allowed=0.0085, requests=5747, age=4m45s
+	//   Trusted           8 -> 8    trust=0.316497
+	//   Replayed          8 -> 8    late=0.00660627 <= allowed=0.00669712, requests=5747, age=4m45s
 }

@@ -34,7 +34,7 @@ type Tuning struct {
 	Found []float64 `json:"found,omitempty"`
 	// Least and Spare remember earlier tunings and decay within hours: the smallest share of Fleet that Capacity was, and the most
 	// replicas that it left beside those that the Mean work fills. In that time so many requests were Served, and so many of them
-	// Missed the SLO.
+	// Missed the SLO: those that were measured, and as many as a replay says to be in the buckets of the SLO.
 	Least  float64 `json:"least,omitempty"`
 	Spare  float64 `json:"spare,omitempty"`
 	Missed float64 `json:"missed,omitempty"`
