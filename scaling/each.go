@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -98,7 +99,7 @@ func (e *each) MarshalDurable() ([]byte, error) { return e.marshal(durable) }
 
 func (e *each) marshal(form form) ([]byte, error) {
 	if e.refused != nil {
-		return e.refused, nil
+		return bytes.Clone(e.refused), nil // what is returned belongs to the caller
 	}
 	states := make([]json.RawMessage, len(e.policies))
 	for i, p := range e.policies {

@@ -77,7 +77,7 @@ func (e *Envelope) Seal(kind Kind, save func() (any, error)) ([]byte, error) {
 		if !json.Valid(e.refused) {
 			return nil, &StateError{Policy: kind, Err: errors.New("the refused state is not JSON: keep the stored bytes")}
 		}
-		return e.refused, nil
+		return bytes.Clone(e.refused), nil // what is returned belongs to the caller
 	}
 	state, err := save()
 	if err != nil {

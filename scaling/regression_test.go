@@ -317,3 +317,24 @@ func TestRegressionOnePolicyTwice(t *testing.T) {
 		require.NoError(t, err)
 	}
 }
+
+// TestRegressionARefusedStateIsNotLent: a caller that overwrote what MarshalJSON had returned, as one that encrypts it in place
+// does, changed the refused state itself, which is to be kept unchanged.
+func TestRegressionARefusedStateIsNotLent(t *testing.T) {
+	for kept, m := range map[string]scaling.Stateful{
+		`{"kind":"proportional","version":99,"state":{}}`: totals("queue"),
+		`{"kind":"highest","version":99,"state":{}}`:      must(scaling.Highest(scaling.Member{Name: "a", Policy: totals("queue")})),
+		`{"kind":"realtime","version":1,"state":{}}`:      scaling.GroupOf(totals("queue")),
+		`[{"kind":"realtime","version":1,"state":{}}]`:    scaling.Each(totals("queue"), totals("queue")),
+	} {
+		require.Error(t, m.UnmarshalJSON([]byte(kept)))
+		for _, marshal := range []func() ([]byte, error){m.MarshalJSON, func() ([]byte, error) { return scaling.Durable(m) }} {
+			data, err := marshal()
+			require.NoError(t, err)
+			clear(data)
+			data, err = marshal()
+			require.NoError(t, err)
+			require.Equal(t, kept, string(data))
+		}
+	}
+}

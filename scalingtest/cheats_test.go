@@ -127,20 +127,26 @@ func TestRegressionAStateOfDigitsGrows(t *testing.T) {
 }
 
 // A booter adds a replica because a pod gives no value: it boots. With each replica that it adds, one boots: it runs away.
-type booter struct{}
+type booter struct {
+	counts func(r scaling.Reading) int32 // the pods because of which it does so; nil for all that are not ready
+}
 
 type booterState struct {
 	Seen scaling.Stamp `json:"seen,omitzero"`
 }
 
 func (booter) Kind() scaling.Kind { return scaling.Kind{Name: "booter", Version: 1} }
-func (booter) Decide(s booterState, now time.Time, obs scaling.Observation) (booterState, scaling.Decision) {
+func (b booter) Decide(s booterState, now time.Time, obs scaling.Observation) (booterState, scaling.Decision) {
 	d := scaling.HoldAt(obs.SpecReplicas)
 	at := scaling.StampOf(now)
 	back := s.Seen.Set && at.Milli < s.Seen.Milli
 	s.Seen = at
 	n, r := obs.SpecReplicas, obs.Reading("queue")
-	if r.Known() && r.NotReady > 0 && !back {
+	pods := r.NotReady
+	if b.counts != nil {
+		pods = b.counts(r)
+	}
+	if r.Known() && pods > 0 && !back {
 		n = scaling.Plus(n, 1)
 	}
 	d.To(n, "Booting", "")
@@ -160,6 +166,22 @@ func TestRegressionPodsThatBootCauseNoUp(t *testing.T) {
 		scalingtest.Try(r, "MissingNeverActs", func() scaling.Policy { return scaling.New(booter{}) }, booterOptions())
 	})
 	require.True(t, failed, "a policy that scales up because pods give no value is not found")
+}
+
+// TestRegressionPodsThatCannotStartCauseNoUp: of the pods that are not ready none was drawn that fits on no node or crashes. A policy
+// that adds a replica for each of these, which is then another one, goes to its highest count.
+func TestRegressionPodsThatCannotStartCauseNoUp(t *testing.T) {
+	setChecks(t, 1000)
+	for name, counts := range map[string]func(r scaling.Reading) int32{
+		"fit on no node": func(r scaling.Reading) int32 { return r.Unschedulable },
+		"crash":          func(r scaling.Reading) int32 { return r.Crashing },
+		"only boot":      func(r scaling.Reading) int32 { return r.NotReady - r.Unschedulable - r.Crashing },
+	} {
+		failed, _ := record(t, func(r *recorder) {
+			scalingtest.Try(r, "MissingNeverActs", func() scaling.Policy { return scaling.New(booter{counts}) }, booterOptions())
+		})
+		require.True(t, failed, "a policy that scales up because pods %s is not found", name)
+	}
 }
 
 // A startled policy adds a replica when queue is not known; kv has no influence on a Down.
@@ -234,4 +256,32 @@ func TestRegressionPodsOfWhichNoneAnswersCauseNoUp(t *testing.T) {
 		require.True(t, failed, "a policy that scales up because no pod answers passes %s", row.property)
 		require.Contains(t, log, "without a value")
 	}
+}
+
+// A scribbler smooths its readings in the slice that it was given, one decision later, when that is its caller's again.
+type scribbler struct{ kept []scaling.Reading }
+
+func (*scribbler) Kind() scaling.Kind { return scaling.Kind{Name: "scribbler", Version: 1} }
+
+func (p *scribbler) Decide(s struct{}, _ time.Time, obs scaling.Observation) (struct{}, scaling.Decision) {
+	for i := range p.kept {
+		p.kept[i].Lower = 0
+	}
+	p.kept = obs.Readings
+	d := scaling.HoldAt(obs.SpecReplicas)
+	d.To(obs.SpecReplicas, "Stays", "")
+	return s, d
+}
+
+func (*scribbler) Applied(s struct{}, _ time.Time, _, _ int32) struct{} { return s }
+
+// TestRegressionInputThatIsChangedLaterIsFound: only what a policy changed while it decided was found. A caller that uses one slice
+// for all rounds would lose its readings.
+func TestRegressionInputThatIsChangedLaterIsFound(t *testing.T) {
+	setChecks(t, 100)
+	failed, log := record(t, func(r *recorder) {
+		scalingtest.Try(r, "Repeatable", func() scaling.Policy { return scaling.New(&scribbler{}) }, booterOptions())
+	})
+	require.True(t, failed, "a policy that changes what it was given at the decision before is not found")
+	require.Contains(t, log, "the readings that it was given were changed")
 }

@@ -162,32 +162,38 @@ func checkRepeated(s *subject, e *Episode) *failed {
 	return nil
 }
 
-// watched plays an episode and checks that the readings are not changed. It also returns the last state.
+// watched plays an episode and checks that what the policy was given is not changed: neither by the decision nor later, by a policy
+// that has kept it. It also returns the last state.
 func (s *subject) watched(p *player) ([]moment, string, *failed) {
-	p.after = func(m *moment) *failed {
-		got := m.seen.Readings[:cap(m.seen.Readings)]
-		for i, r := range got {
-			want := scaling.Reading{}
-			if i < len(m.obs.Readings) {
-				want = m.obs.Readings[i]
-			}
-			if !sameReading(want, r) {
-				return p.fail("at %s the readings that it was given were changed: place %d is now %s", m.elapsed, i, element(reflect.ValueOf(r)))
-			}
-		}
-		if !slices.EqualFunc(m.obs.Histograms, m.seen.Histograms, sameHistogram) {
-			return p.fail("at %s the histograms that it was given were changed: %+v", m.elapsed, m.seen.Histograms)
-		}
-		if !slices.EqualFunc(m.obs.Targets, m.seen.Targets, sameTarget) {
-			return p.fail("at %s the targets that it was given were changed: %+v", m.elapsed, m.seen.Targets)
-		}
-		return nil
-	}
 	if f := p.run(); f != nil {
 		return nil, "", f
 	}
 	state, f := p.stored()
+	for i := 0; i < len(p.moments) && f == nil && !p.reuses; i++ {
+		f = p.unchanged(&p.moments[i])
+	}
 	return p.moments, string(state), f
+}
+
+// unchanged compares what the policy was given at a moment with what that is now.
+func (p *player) unchanged(m *moment) *failed {
+	got := m.seen.Readings[:cap(m.seen.Readings)]
+	for i, r := range got {
+		want := scaling.Reading{}
+		if i < len(m.obs.Readings) {
+			want = m.obs.Readings[i]
+		}
+		if !sameReading(want, r) {
+			return p.fail("at %s the readings that it was given were changed: place %d is now %s", m.elapsed, i, element(reflect.ValueOf(r)))
+		}
+	}
+	if !slices.EqualFunc(m.obs.Histograms, m.seen.Histograms, sameHistogram) {
+		return p.fail("at %s the histograms that it was given were changed: %+v", m.elapsed, m.seen.Histograms)
+	}
+	if !slices.EqualFunc(m.obs.Targets, m.seen.Targets, sameTarget) {
+		return p.fail("at %s the targets that it was given were changed: %+v", m.elapsed, m.seen.Targets)
+	}
+	return nil
 }
 
 func sameReading(a, b scaling.Reading) bool {

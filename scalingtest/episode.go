@@ -74,7 +74,7 @@ type Change struct {
 	Upper   float64 // added to Upper
 	Gone    bool    // the reading is missing; with Silent or Booting it is there, and no pod gave a value
 	Silent  int32   // this many of the pods with a value do not answer: they move from Values to Failed, except for at least one
-	Booting int32   // this many of the pods with a value are not ready: they move from Values to NotReady, except for at least one
+	Booting int32   // this many of the pods with a value are not ready: they move from Values to NotReady, except for at least one; the first fits on no node, the second crashes
 	Pods    int32   // this many pods of each target of a group give no value
 }
 
@@ -185,6 +185,8 @@ func (e *Episode) changed(i int, readings []scaling.Reading) []scaling.Reading {
 				if booting := min(c.Booting, r.Values-least); booting > 0 {
 					r.Values -= booting
 					r.NotReady = scaling.Plus(r.NotReady, booting)
+					r.Unschedulable = scaling.Plus(r.Unschedulable, 1)
+					r.Crashing = scaling.Plus(r.Crashing, min(booting-1, 1))
 				}
 				if c.Gone {
 					r.Lower, r.Upper, r.Values = 0, 0, 0

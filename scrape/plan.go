@@ -41,6 +41,7 @@ func newPlan(metrics []Metric) *plan {
 	p := &plan{metrics: make([]metricPlan, len(metrics))}
 	for i, m := range metrics {
 		m.Endpoint = m.Endpoint.orDefault()
+		m.Terms, m.Over, m.Sum, m.Less = cloned(m.Terms), cloned(m.Over), cloned(m.Sum), cloned(m.Less)
 		mp := &p.metrics[i]
 		mp.Metric = m
 		for _, s := range m.Terms {
@@ -74,6 +75,16 @@ func newPlan(metrics []Metric) *plan {
 		p.bytes += int64(perBaseline * p.metrics[i].baselines())
 	}
 	return p
+}
+
+// cloned returns a copy that shares nothing with the caller's configuration, who may go on to change that.
+func cloned(all []Series) []Series {
+	all = slices.Clone(all)
+	for i := range all {
+		s := &all[i]
+		s.Families, s.Match, s.GroupBy = slices.Clone(s.Families), slices.Clone(s.Match), slices.Clone(s.GroupBy)
+	}
+	return all
 }
 
 // baselines returns how many baselines there are of the metric: of each series, or none if all are read as Value.

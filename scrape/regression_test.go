@@ -243,3 +243,23 @@ func TestRegressionServersThatTakeTurnsAtAnAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestRegressionAScraperKeepsItsConfig: it read its matchers from the slices of its Config, so that a program that makes one scraper
+// for each model of the same Metric read the last model with all of them.
+func TestRegressionAScraperKeepsItsConfig(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "# TYPE queue gauge\nqueue{model=\"a\",rank=\"0\"} 3\nqueue{model=\"a\",rank=\"1\"} 4\nqueue{model=\"b\",rank=\"0\"} 50\n")
+	})
+	term := Series{Families: []string{"queue"}, Match: []Matcher{{Label: "model", Value: "a"}}, GroupBy: []string{"rank"}, Across: Sum}
+	m := Metric{Name: "queue", Terms: []Series{term}}
+	c := Config{Metrics: []Metric{m}}
+	a := newScraper(t, c)
+
+	m.Terms[0].Match[0].Value = "b"
+	m.Terms[0].Families[0], m.Terms[0].GroupBy[0] = "other", "model"
+	m.Terms[0], c.Metrics[0].Name = Series{}, "other"
+	sweep := a.Scrape(t.Context(), []Pod{{Name: "p", URL: url}})
+	require.NoError(t, sweep.Err())
+	require.Equal(t, "queue", sweep.Readings[0].Metric)
+	require.InDelta(t, 7, sweep.Readings[0].Lower, 0)
+}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/inferscale/inferscale/scaling"
@@ -8,6 +9,7 @@ import (
 
 // Static returns the group that asks for fixed counts, one for each type. For another number of types it decides Unknown.
 func Static(counts ...int32) scaling.Group {
+	counts = slices.Clone(counts)
 	return &planned{at: func(time.Duration) []int32 { return counts }}
 }
 
@@ -18,6 +20,7 @@ func Schedule(start time.Time, step time.Duration, counts []int32) scaling.Group
 	if start.IsZero() {
 		start = (&Scenario{}).Begin()
 	}
+	counts = slices.Clone(counts)
 	p := &planned{start: start}
 	answer := make([]int32, 1)
 	p.at = func(t time.Duration) []int32 {
@@ -45,12 +48,16 @@ func (p *planned) Decide(now time.Time, obs scaling.GroupObservation) scaling.Gr
 		return scaling.UnknownGroup(obs, scaling.NotEach, float64(len(obs.Targets)), float64(len(counts)))
 	}
 	p.answer = p.answer[:0]
+	from, to := int32(0), int32(0)
 	for i := range obs.Targets {
 		d := scaling.HoldAt(obs.Targets[i].SpecReplicas)
 		d.To(counts[i], Planned, "", float64(counts[i]))
 		p.answer = append(p.answer, d)
+		from, to = scaling.Plus(from, d.From), scaling.Plus(to, d.Replicas)
 	}
-	return scaling.GroupDecision{Targets: p.answer}
+	total := scaling.HoldAt(from)
+	total.To(to, scaling.Summed, "", float64(len(counts)))
+	return scaling.GroupDecision{Total: total, Targets: p.answer}
 }
 
 func (p *planned) Applied(time.Time, []int32, []int32) {}

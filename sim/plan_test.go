@@ -32,6 +32,22 @@ func TestRegressAPlanThatDoesNotFitSaysNothing(t *testing.T) {
 	}
 }
 
+// TestRegressAPlanHasATotal: the total of a plan was Unknown at 0 replicas while its targets asked for more, and both plans changed
+// with the slice that they were made of, which a search fills anew for each candidate.
+func TestRegressAPlanHasATotal(t *testing.T) {
+	now, counts := time.Unix(0, 0), []int32{5, 1}
+	static, schedule := sim.Static(counts...), sim.Schedule(now, time.Minute, counts)
+	counts[0], counts[1] = 7, 7
+	two := scaling.GroupObservation{Targets: []scaling.TargetObservation{{Name: "a", SpecReplicas: 3}, {Name: "b", SpecReplicas: 2}}}
+	d := static.Decide(now, two)
+	require.Equal(t, "Up 5 -> 6\n  Summed            5 -> 6    targets=2\n"+
+		"Up 3 -> 5\n  Planned           3 -> 5    plan=5\n"+
+		"Down 2 -> 1\n  Planned           2 -> 1    plan=1\n", d.Explain())
+	d = schedule.Decide(now, scaling.GroupObservation{Targets: two.Targets[:1]})
+	require.Equal(t, "Up 3 -> 5: Summed targets=1", d.Total.Reason())
+	require.Equal(t, "Up 3 -> 5: Planned plan=5", d.Targets[0].Reason())
+}
+
 // TestTimesThatOverflow: what was longer than 106 days turned negative. A server of 3,000 s a token served everything in no time, and a
 // TTFT of 2,600 h was met by no request.
 func TestTimesThatOverflow(t *testing.T) {
