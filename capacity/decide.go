@@ -115,23 +115,24 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (_ State
 	if c.config == nil {
 		return s, scaling.UnknownAt(obs.SpecReplicas, scaling.NotConfigured, "")
 	}
-	if s.Asked == 0 || seconds(now)-s.Asked > c.config.stale() {
+	at, limit := seconds(now), c.config.stale()
+	if s.Asked == 0 || at-s.Asked > limit {
 		starts.Unseen(&s.Learned, obs.ReadyReplicas)
 	}
-	back := s.turnBack(seconds(now), c.config.Scrape.Seconds())
-	starts.See(&s.Learned, seconds(now), obs.SpecReplicas, obs.ReadyReplicas)
-	x, missing := read(now, &obs, c.config.SLO)
+	back := s.turnBack(at, c.config.Scrape.Seconds())
+	starts.See(&s.Learned, at, obs.SpecReplicas, obs.ReadyReplicas)
+	var g gauges
+	x, missing := g.read(now, &obs, c.config.SLO)
 	if missing != "" {
 		return s, c.unknown(&obs, NoSample, missing)
 	}
 	s.judge(&x, c.config.SLO)
-	limit := c.config.stale()
 	every := s.Every
 	fresh := s.see(x, &obs)
 	if fresh && every > 0 && s.Every > max(limit, 4*every) {
 		s.Since = s.last().At // after such a gap, or a clock that was put forward, the load is as unknown as after a restart
 	}
-	if age := seconds(now) - s.last().At; age > limit {
+	if age := at - s.last().At; age > limit {
 		return s, c.unknown(&obs, Stale, "", age, limit)
 	}
 	if fresh && c.fixed == nil {
@@ -145,7 +146,7 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (_ State
 	switch {
 	case c.fixed == nil && s.quiet() >= history:
 		n = max(1, c.config.Bounds.Min)
-		d.To(min(d.From, n), Unused, "", s.quiet(), history, s.Tuning.Capacity/c.margin(&s))
+		d.To(min(d.From, n), Unused, "", s.quiet(), history, s.Tuning.Capacity/s.margin(c.early(&s, c.lead(&s))))
 	case warming:
 		c.await(&s, &d)
 	default:
@@ -157,7 +158,7 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (_ State
 	if fresh && c.fixed == nil && !warming {
 		x := s.last()
 		sized := obs.ReadyReplicas >= max(n, obs.SpecReplicas) && x.Ready >= n
-		s.guard(mayMiss(s.Tuning.hopeless(), c.config.Goal), sized && mayWait(&obs) <= float64(x.Ready), sized && x.Waiting <= float64(x.Ready))
+		s.guard(mayMiss(s.Tuning.hopeless(), c.config.Goal), sized && g.mayWait() <= float64(x.Ready), sized && x.Waiting <= float64(x.Ready))
 	}
 	if s.Wanted = 0; d.Replicas > c.config.Bounds.Max {
 		s.Wanted = d.Replicas
@@ -191,14 +192,15 @@ func (c Scaler) await(s *State, d *scaling.Decision) {
 // follow decides from the demand, and returns the replicas that are needed without hold and backlog.
 func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	t, try, freeze := &s.Tuning, s.Tuning.trial, 0.0
-	start, lead := c.config.start(s), c.lead(s)
+	start := c.config.start(s)
+	lead := start + c.config.wait()
 	x := s.last()
 	since, early := x.At-s.Since, 0.0
 	if c.fixed != nil {
 		try, freeze = *c.fixed, c.warm
 	} else {
-		freeze, early = lead+300, c.early(s)
-		try.Capacity /= c.margin(s)
+		freeze, early = lead+300, c.early(s, lead)
+		try.Capacity /= s.margin(early)
 	}
 	roomy := try
 	roomy.Capacity, roomy.Level = try.seen()/(1+s.Guard)/(1+start/3000+early), true
@@ -211,7 +213,10 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 	}
 	then := s.growing(trendSpan(lead), lead, try.Dispersion)
 	full := scaling.Ceil(c.config.crowd(then, came.prompts, c.slowness(t)))
-	fullest := scaling.Ceil(c.config.crowd(then, came.prefill, c.slowness(t)))
+	fullest := full
+	if came.prefill != came.prompts {
+		fullest = scaling.Ceil(c.config.crowd(then, came.prefill, c.slowness(t)))
+	}
 	if full > n {
 		d.Consider(full, Crowded, "", float64(full), float64(n))
 		n = full
@@ -286,7 +291,7 @@ func (c Scaler) follow(s *State, d *scaling.Decision) int32 {
 
 // lead is the time from a need to a replica that serves it, in seconds.
 func (c Scaler) lead(s *State) float64 {
-	return c.config.start(s) + (c.config.Scrape + c.config.Control).Seconds()
+	return c.config.start(s) + c.config.wait()
 }
 
 // slowness is the factor by which the server is slower than configured. The server of a replay is calibrated already.
@@ -369,11 +374,10 @@ func (s *State) queues() int32 {
 }
 
 // margin is what the capacity that was found is divided by before a replica is given it.
-func (c Scaler) margin(s *State) float64 { return (1 + s.Guard) * (1 + c.early(s)) }
+func (s *State) margin(early float64) float64 { return (1 + s.Guard) * (1 + early) }
 
 // early is the extra headroom of a young state and of a large fleet.
-func (c Scaler) early(s *State) float64 {
-	lead := c.lead(s)
+func (c Scaler) early(s *State, lead float64) float64 {
 	return prior(s.last().At-s.Began, lead) + s.Tuning.ample(lead)
 }
 
@@ -445,7 +449,10 @@ func (s *State) watch(w Watch, allowed float64, settled bool) Watch {
 func beyondChance(n, expected float64) bool { return n > expected+2*math.Sqrt(expected)+1 }
 
 // stale is the age in seconds beyond which a sample is not used: four scrape and control intervals.
-func (c *Config) stale() float64 { return 4 * (c.Scrape + c.Control).Seconds() }
+func (c *Config) stale() float64 { return 4 * c.wait() }
+
+// wait is the longest time in seconds from a change of the load to the decision that sees it: an interval of each kind.
+func (c *Config) wait() float64 { return (c.Scrape + c.Control).Seconds() }
 
 // start is how long a start takes, in seconds: the P90 of the observed starts.
 func (c *Config) start(s *State) float64 { return starts.P90(s.Starts, c.ColdStart.Seconds()) }

@@ -72,24 +72,40 @@ func (s *Sample) atMost(a *Sample) float64 { return max(0, s.Firsts+s.queued()-a
 // sum returns the lower end of a reading, over all pods.
 func sum(r *scaling.Reading) float64 { return r.Lower * float64(r.Values+r.NotReady+r.Failed) }
 
+// gauges are the readings of an observation.
+type gauges struct{ waiting, running, kv scaling.Reading }
+
 // read makes a sample of an observation; missing names the metric that it lacks, if any.
 func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missing string) {
+	var g gauges
+	return g.read(now, obs, slo)
+}
+
+// read makes a sample as the function read does, and keeps the readings.
+func (g *gauges) read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missing string) {
 	s = Sample{At: seconds(now), Ready: max(obs.ReadyReplicas, 0)}
 	if obs.Served > 0 {
 		s.Ready = obs.Served
 	}
-	gauges := [...]scaling.Reading{obs.Reading(Waiting), obs.Reading(Running), obs.Reading(KVUse)}
-	for i := range gauges {
-		if !gauges[i].Known() {
-			return s, gauges[i].Metric
+	g.waiting = obs.Reading(Waiting)
+	g.running = obs.Reading(Running)
+	g.kv = obs.Reading(KVUse)
+	waiting, running, kv := &g.waiting, &g.running, &g.kv
+	all := [...]*scaling.Reading{waiting, running, kv}
+	for _, r := range all {
+		if !r.Known() {
+			return s, r.Metric
 		}
 	}
-	waiting, running, kv := &gauges[0], &gauges[1], &gauges[2]
 	s.Waiting, s.Running, s.KV = sum(waiting), sum(running), sum(kv)
 	failed := waiting.Failed + running.Failed + kv.Failed
 	var h [5]*scaling.Histogram
+	var total [len(h)]float64
 	for i, name := range [...]string{Prefilled, AnswerSize, TTFT, TPOT, PromptSize} {
-		if h[i] = obs.Histogram(name); h[i] == nil || !h[i].Known() || max(h[i].Sum, h[i].Total()) > mostCount {
+		if h[i] = obs.Histogram(name); h[i] == nil || !h[i].Known() {
+			return s, name
+		}
+		if total[i] = h[i].Total(); max(h[i].Sum, total[i]) > mostCount {
 			return s, name
 		}
 		failed += h[i].Failed
@@ -97,8 +113,7 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 	}
 	s.Partly = failed != 0
 	intervals, starting := 0, 0
-	for i := range gauges {
-		r := &gauges[i]
+	for _, r := range all {
 		if r.Upper > r.Lower {
 			intervals++
 			if r.NotReady > 0 && r.Failed == 0 {
@@ -108,24 +123,24 @@ func read(now time.Time, obs *scaling.Observation, slo sim.SLO) (s Sample, missi
 		s.Silent = max(s.Silent, min(r.Failed, s.Ready))
 		s.Absent = max(s.Absent, r.Failed)
 	}
-	s.Vague = intervals > 0 && starting < len(gauges)
+	s.Vague = intervals > 0 && starting < len(all)
 	if s.Queue = s.Waiting; waiting.Failed == 0 { // else Partly says that some did not answer
-		s.Queue = mayWait(obs)
+		s.Queue = g.mayWait()
 	}
 	prefilled, answers, firsts, each := h[0], h[1], h[2], h[3]
 	if !prefilled.At.IsZero() && prefilled.At.Before(now) {
 		s.At = seconds(prefilled.At)
 	}
-	for i := range gauges {
-		if at := gauges[i].At; !at.IsZero() {
-			s.At = min(s.At, seconds(at))
+	for _, r := range all {
+		if !r.At.IsZero() {
+			s.At = min(s.At, seconds(r.At))
 		}
 	}
-	s.Firsts, s.Prefilled = prefilled.Total(), prefilled.Sum
-	s.Finished, s.Generated = answers.Total(), answers.Sum
+	s.Firsts, s.Prefilled = total[0], prefilled.Sum
+	s.Finished, s.Generated = total[1], answers.Sum
 	s.Late, _ = firsts.Over(slo.TTFT.Seconds())
 	s.Slow, _ = each.Over(slo.TPOT.Seconds())
-	s.Timed, s.TPOT = each.Total(), each.Sum
+	s.Timed, s.TPOT = total[3], each.Sum
 	if !s.valid() || !s.exact() { // numbers that are too large to add up, or counts of pods that are none
 		return s, Waiting
 	}
@@ -149,12 +164,12 @@ func bound(h *scaling.Histogram, least time.Duration) time.Duration {
 }
 
 // mayWait returns how many requests may be waiting at most. Pods that are not ready have none.
-func mayWait(obs *scaling.Observation) float64 {
-	waiting := obs.Reading(Waiting)
-	if waiting.NotReady > 0 && waiting.Failed == 0 && obs.Reading(Running).NotReady > 0 && obs.Reading(KVUse).NotReady > 0 {
-		return sum(&waiting)
+func (g *gauges) mayWait() float64 {
+	w := &g.waiting
+	if w.NotReady > 0 && w.Failed == 0 && g.running.NotReady > 0 && g.kv.NotReady > 0 {
+		return sum(w)
 	}
-	return waiting.Upper * float64(waiting.Values+waiting.NotReady+waiting.Failed)
+	return w.Upper * float64(w.Values+w.NotReady+w.Failed)
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
@@ -236,11 +251,9 @@ const mostCount = 1 << 53
 
 // exact reports whether no count is so large that others are lost beside it.
 func (s *Sample) exact() bool {
-	most := max(s.Waiting, s.Queue, s.Running, s.KV)
-	for _, n := range s.counters() {
-		most = max(most, *n)
-	}
-	return most <= mostCount
+	return s.Waiting <= mostCount && s.Queue <= mostCount && s.Running <= mostCount && s.KV <= mostCount &&
+		s.Firsts <= mostCount && s.Prefilled <= mostCount && s.Finished <= mostCount && s.Generated <= mostCount &&
+		s.Late <= mostCount && s.Timed <= mostCount && s.TPOT <= mostCount && s.Slow <= mostCount
 }
 
 // counts reports whether a number can be a count: it is finite and not negative.

@@ -211,20 +211,18 @@ func (b *Buckets) grow(read *Buckets, h *scaling.Histogram) {
 
 // see adds a sample, and reports whether it is new.
 func (s *State) see(x Sample, obs *scaling.Observation) bool {
-	raw, before, fell := x, &s.Before, x.fell(&s.Raw)
-	if fell {
-		sum := x.begun(&s.Raw, s.Before)
-		before = &sum
-	}
-	x.add(before)
 	n := len(s.Samples)
 	if n > 0 && x.At <= s.Samples[n-1].At {
 		return false // nothing was scraped since, or the clock went back
 	}
-	if !x.valid() || !x.exact() { // counts that are too large together begin anew
-		x, before, n, s.Samples = raw, &Sample{}, 0, s.Samples[:0]
+	if x.fell(&s.Raw) {
+		s.Before = x.begun(&s.Raw, s.Before)
 	}
-	s.Raw, s.Before = raw, *before
+	s.Raw = x
+	x.add(&s.Before)
+	if !x.valid() || !x.exact() { // counts that are too large together begin anew
+		x, s.Before, n, s.Samples = s.Raw, Sample{}, 0, s.Samples[:0]
+	}
 	if n > 0 {
 		s.Every = x.At - s.Samples[n-1].At
 	}

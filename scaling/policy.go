@@ -127,11 +127,12 @@ func around(body body, base Policy, wrong error) (Policy, error) {
 	return &sealed{body: body}, nil
 }
 
-func (p *sealed) Decide(now time.Time, obs Observation) Decision {
+func (p *sealed) Decide(now time.Time, obs Observation) (d Decision) {
 	if p.envelope.Refused() {
 		return UnknownAt(obs.SpecReplicas, StateRefused, p.kind().Name)
 	}
-	return p.decide(now, obs)
+	d = p.decide(now, obs) // in place: returning the call would copy the decision twice
+	return d
 }
 
 func (p *sealed) Applied(now time.Time, from, to int32) {
