@@ -210,7 +210,7 @@ func (b *bench) bias(p *Past, most int, since float64) (factor, hidden float64) 
 	whole.requests, whole.span = requests, time.Duration((to-from+warm)*float64(time.Second))
 	whole.initial = scaling.Ceil(float64(p.readyAt(from)) * share)
 	spare := 1 - b.config.Goal
-	whole.since = whole.warm + time.Duration(max(0, since-from)*float64(time.Second))
+	whole.since = whole.warm + time.Duration(min(max(0, since-from), to-from)*float64(time.Second))
 	was := whole.asItWas(p, share)
 	b.replays, b.spent, b.looks = whole.replays, whole.spent, whole.looks
 	factor = min(max((p.late(from)+spare)/(was.shown+spare), 1), 3)

@@ -32,11 +32,33 @@ func TestVectorRowsNamed(t *testing.T) {
 			{"t": -2, "ready": 10, "stable": 0, "panic": 0, "want": {"desired": 10, "panic_started_t": 0}}]`), ruleClockBack},
 		"a negative value of a pod": {kthenaRecommendation, `{"min": 1, "max": 100, "current": 20, "tolerance": 0.5, "targets": {"a": 60},
 			"ready": [[17, {"a": -60}], [3, {"a": 50}]], "external": {}, "want": [1, false]}`, ruleNegative},
+		"a percentage of nothing":       {hpaFloatEdgeUp, `{"start": 0, "percent": 18, "got": 0, "exact": 0}`, rulePercentMoves},
+		"a percentage of more than all": {hpaFloatEdgeDown, `{"start": 10, "percent": 150, "got": -5, "exact": -5}`, ruleBelowZero},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := row.run(json.RawMessage(row.row))
 			require.NoError(t, err)
 			require.Equal(t, outcome{row.rule}, got)
+		})
+	}
+}
+
+// TestRegressionVectorRowsUnknown runs rows that say what no other system knows: they must fail, not be taken for something else.
+func TestRegressionVectorRowsUnknown(t *testing.T) {
+	for name, row := range map[string]struct {
+		run func(json.RawMessage) (outcome, error)
+		row string
+	}{
+		"the type of a policy": {hpaRateLimits, `{"current": 10, "desired": 50, "min": 1, "max": 100, "down_rules": "default", "want": 20,
+			"up_rules": {"policies": [{"type": "Nodes", "value": 100, "period_s": 60}], "select": "Max"}}`},
+		"the type of a policy in short": {hpaRateLimitUnits, `{"direction": "up", "current": 10, "select": "Max", "policies": [["Nodes", 100, 60]],
+			"want_limit": 20}`},
+		"the direction": {hpaRateLimitUnits, `{"direction": "sideways", "current": 10, "select": "Max", "policies": [["Pods", 4, 60]],
+			"want_limit": 6}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := row.run(json.RawMessage(row.row))
+			require.Error(t, err)
 		})
 	}
 }

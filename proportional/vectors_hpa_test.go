@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -53,17 +54,27 @@ func rateLimit(data json.RawMessage, byDefault scaling.RateLimit) (scaling.RateL
 	}
 	var l scaling.RateLimit
 	for _, p := range r.Policies {
-		limit := scaling.Limit{Period: time.Duration(p.Period * float64(time.Second))}
-		if p.Type == "Pods" {
-			limit.Replicas = p.Value
-		} else {
-			limit.Percent = p.Value
+		limit, err := limitFor(p.Type, p.Value, p.Period)
+		if err != nil {
+			return l, err
 		}
 		l.Limits = append(l.Limits, limit)
 	}
 	sel, err := selectOf(r.Select)
 	l.Select = sel
 	return l, err
+}
+
+// limitFor makes a limit of a policy of either type.
+func limitFor(kind any, value int32, seconds float64) (scaling.Limit, error) {
+	period := time.Duration(seconds * float64(time.Second))
+	switch kind {
+	case "Pods":
+		return scaling.Limit{Replicas: value, Period: period}, nil
+	case "Percent":
+		return scaling.Limit{Percent: value, Period: period}, nil
+	}
+	return scaling.Limit{}, fmt.Errorf("policy type %v", kind)
 }
 
 func selectOf(name string) (scaling.Select, error) {
@@ -205,15 +216,16 @@ func hpaRateLimitUnits(row json.RawMessage) (outcome, error) {
 	if err != nil {
 		return met, err
 	}
+	if r.Direction != "up" && r.Direction != "down" {
+		return differs("direction %q", r.Direction)
+	}
 	l := scaling.RateLimit{Select: sel}
 	for _, p := range r.Policies {
 		value, _ := p[1].(float64)
 		period, _ := p[2].(float64)
-		limit := scaling.Limit{Period: time.Duration(period) * time.Second}
-		if p[0] == "Pods" {
-			limit.Replicas = int32(value)
-		} else {
-			limit.Percent = int32(value)
+		limit, err := limitFor(p[0], int32(value), period)
+		if err != nil {
+			return met, err
 		}
 		l.Limits = append(l.Limits, limit)
 	}
@@ -466,10 +478,15 @@ func hpaFloatEdge(row json.RawMessage, up bool) (outcome, error) {
 	if err != nil {
 		return met, err
 	}
-	if got != r.Exact {
-		return differs("limit %d", got)
+	switch {
+	case got == r.Exact:
+		return met, nil
+	case up && r.Start == 0 && got == 1:
+		return listed(rulePercentMoves)
+	case r.Exact < 0 && got == 0:
+		return listed(ruleBelowZero)
 	}
-	return met, nil
+	return differs("limit %d", got)
 }
 
 func hpaDefaults(row json.RawMessage) (outcome, error) {

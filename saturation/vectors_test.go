@@ -420,7 +420,12 @@ func requireTrigger(t *testing.T, reason string, thresholds saturation.Threshold
 
 func checkProbe(t *testing.T, row *vectorRow, c *counts) {
 	t.Helper()
-	if len(row.Observed[epoch]) != 1 {
+	switch len(row.Observed[epoch]) {
+	case 0:
+		c.listed++
+		return
+	case 1:
+	default:
 		c.skipped++
 		return
 	}
@@ -435,6 +440,15 @@ func checkProbe(t *testing.T, row *vectorRow, c *counts) {
 	requireTrigger(t, row.Analysis.Reason, s.Config().Thresholds, &a)
 	requireTargets(t, row.Observed[epoch][0], row.decide(s, &a))
 	c.met++
+}
+
+// TestRegressionProbeOfOtherVersions: only targets that differed from run to run are order dependent, not ones that are missing.
+func TestRegressionProbeOfOtherVersions(t *testing.T) {
+	var c counts
+	checkProbe(t, &vectorRow{Observed: map[string][]map[string]int32{"v0_9_0": {{"a": 1}}}}, &c)
+	require.Equal(t, counts{listed: 1}, c)
+	checkProbe(t, &vectorRow{Observed: map[string][]map[string]int32{epoch: {{"a": 1}, {"a": 2}}}}, &c)
+	require.Equal(t, counts{listed: 1, skipped: 1}, c)
 }
 
 func checkTargets(t *testing.T, row *vectorRow, c *counts) {

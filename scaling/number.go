@@ -19,8 +19,7 @@ func Exceeds(a, b float64) bool {
 	if math.IsInf(a, 1) || math.IsInf(b, -1) {
 		return true
 	}
-	// Halves, so that the difference of two huge numbers of opposite sign cannot overflow.
-	return a/2-b/2 > Noise/2*max(math.Abs(a), math.Abs(b))
+	return a-b > Noise*max(math.Abs(a), math.Abs(b)) // also where the difference overflows
 }
 
 // Ceil returns the least whole number that x does not exceed, as a replica count: 2.1/0.7 gives 3, not 4. The tolerance is at

@@ -66,6 +66,8 @@ func TestExceeds(t *testing.T) {
 		{0, -1, true},
 		{0, 0, false},
 		{1e-300, 0, true},
+		{5e-324, 0, true},
+		{2.5e-323, 2e-323, true},
 		{1 + 1e-8, 1, true},
 		{1 + 1e-10, 1, false},
 		{-1, -1 - 1e-10, false},
@@ -74,6 +76,7 @@ func TestExceeds(t *testing.T) {
 		{1, -inf, true},
 		{-inf, inf, false},
 		{math.MaxFloat64, -math.MaxFloat64, true},
+		{math.MaxFloat64, math.MaxFloat64 * (1 - 1e-10), false},
 		{math.NaN(), 1, false},
 		{1, math.NaN(), false},
 	} {
