@@ -14,6 +14,7 @@ import (
 type Recorder struct {
 	config Config
 	state  State
+	shown  sim.SLO
 }
 
 // NewRecorder returns a Recorder, or an error with every rule that the configuration breaks.
@@ -31,7 +32,9 @@ func (r *Recorder) See(now time.Time, obs scaling.Observation) bool {
 	if missing != "" {
 		return false
 	}
-	r.state.see(x, &obs)
+	if r.state.see(x, &obs) {
+		r.shown = shown(&obs, r.config.SLO)
+	}
 	return true
 }
 
@@ -40,7 +43,9 @@ func (r *Recorder) Past(start time.Duration) Past {
 	if len(r.state.Samples) == 0 {
 		return Past{}
 	}
-	return r.state.past(start.Seconds())
+	p := r.state.past(start.Seconds())
+	p.Shown = r.shown
+	return p
 }
 
 // A Count is the replica count that is asked for from a time on.

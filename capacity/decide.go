@@ -158,7 +158,7 @@ func (c Scaler) Decide(s State, now time.Time, obs scaling.Observation) (_ State
 	if fresh && c.fixed == nil && !warming {
 		x := s.last()
 		sized := obs.ReadyReplicas >= max(n, obs.SpecReplicas) && x.Ready >= n
-		s.guard(mayMiss(s.Tuning.hopeless(), c.config.Goal), sized && g.mayWait() <= float64(x.Ready), sized && x.Waiting <= float64(x.Ready))
+		s.guard(mayMiss(s.Tuning.measured(), c.config.Goal), sized && g.mayWait() <= float64(x.Ready), sized && x.Waiting <= float64(x.Ready))
 	}
 	if s.Wanted = 0; d.Replicas > c.config.Bounds.Max {
 		s.Wanted = d.Replicas

@@ -616,3 +616,25 @@ func TestRegressionFleetIsOfAllLengths(t *testing.T) {
 		require.InEpsilon(t, takes(n+1), takes(n), 0.1, "%d", n)
 	}
 }
+
+// TestRegressionWhatIsHiddenIsExcused: what a fleet without nodes missed above the bucket of the SLO was excused, but not what its replay
+// missed within: that share of the requests since was taken for missed, and remembered for hours.
+func TestRegressionWhatIsHiddenIsExcused(t *testing.T) {
+	c := config()
+	p := past(12, func(minute int) int32 {
+		if minute < 4 {
+			return 2
+		}
+		return 30
+	})
+	p.Shown = sim.SLO{TTFT: 1000 * time.Hour, TPOT: 1000 * time.Hour} // nothing is measured
+	p.Last = Tuning{At: p.Samples[0].At - 1}
+	short := p.Tune(&c)
+	require.Greater(t, short.Missed, 0.1*short.Served, "that fleet had been asked for")
+	for i := range p.Samples {
+		p.Samples[i].ExcusedOf = p.Samples[min(i, 32)].Firsts // until its queues are empty
+	}
+	excused := p.Tune(&c)
+	require.Less(t, excused.Served, 0.7*short.Served)
+	require.Zero(t, excused.Missed)
+}

@@ -418,10 +418,10 @@ func (s *State) sizes(w float64) (prompt, answer float64) {
 // lately returns the mean of what was counted since a time, or the mean of everything if nothing was. Less than one is nothing: its mean
 // may be infinite.
 func lately(wasSum, sum, was, n float64) float64 {
-	if n < was+1 {
+	if n-was < 1 {
 		wasSum, was = 0, 0
 	}
-	if n < was+1 {
+	if n-was < 1 {
 		return 0
 	}
 	return (sum - wasSum) / (n - was)

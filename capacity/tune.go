@@ -34,11 +34,13 @@ type Tuning struct {
 	Found []float64 `json:"found,omitempty"`
 	// Least and Spare remember earlier tunings and decay within hours: the smallest share of Fleet that Capacity was, and the most
 	// replicas that it left beside those that the Mean work fills. In that time so many requests were Served, and so many of them
-	// Missed the SLO: those that were measured, and as many as a replay says to be in the buckets of the SLO.
+	// Missed the SLO: those that were measured, and, unless some are excused, as many as a replay says to be in the buckets of the SLO.
 	Least  float64 `json:"least,omitempty"`
 	Spare  float64 `json:"spare,omitempty"`
 	Missed float64 `json:"missed,omitempty"`
 	Served float64 `json:"served,omitempty"`
+	// Hidden is how many of Missed were not measured.
+	Hidden float64 `json:"hidden,omitempty"`
 	// SLO is the one by which they were missed.
 	SLO sim.SLO `json:"slo,omitzero"`
 	// Slowness is the factor by which the server's times are longer than the configuration says, whose times were Law: base, prompt
@@ -57,8 +59,13 @@ type Tuning struct {
 	Hopeless float64 `json:"hopeless,omitempty"`
 }
 
-// hopeless is Hopeless, but no more than the share that really missed the SLO.
+// hopeless is Hopeless, but no more than the share that missed the SLO.
 func (t *Tuning) hopeless() float64 { return min(t.Hopeless, t.Missed/max(t.Served, 1)) }
+
+// measured is hopeless, but no more than the share that was measured: what is measured is compared with this.
+func (t *Tuning) measured() float64 {
+	return min(t.Hopeless, max(0, t.Missed-t.Hidden)/max(t.Served, 1))
+}
 
 // mayMiss returns the share of the requests that may miss the SLO: 1 - goal. If more than that are hopeless, no count of replicas meets
 // the goal. Then 1 - goal of the others may miss it, too: to ask for less would ask for every replica there is. In between, up to
@@ -97,7 +104,7 @@ func (t *Tuning) validate() error {
 			return errors.New("tuning: must be numbers that are not negative, at most 2^53")
 		}
 	}
-	if !counts(t.Missed) || !counts(t.Served) { // of several hours, or before larger counts were left out
+	if !counts(t.Missed) || !counts(t.Served) || !counts(t.Hidden) { // of several hours, or before larger counts were left out
 		return errors.New("tuning: must be numbers that are not negative")
 	}
 	for _, x := range t.Law {
@@ -185,7 +192,7 @@ func (c Scaler) tune(s State, shown sim.SLO) State {
 		rate, _ := s.rate(rateSpan)
 		now := rate * t.work(prompt, answer)
 		given, before := t.given(now), s.Tuning.given(now/unit)*unit
-		if bolder := given > before || t.Hold < s.Tuning.Hold; bolder && !s.calm(mayMiss(t.hopeless(), c.config.Goal)) {
+		if bolder := given > before || t.Hold < s.Tuning.Hold; bolder && !s.calm(mayMiss(t.measured(), c.config.Goal)) {
 			s.Tuned = s.last().At - tuneEvery + retry
 			if s.Tuning.outdated(&c.config.Server) {
 				s.Tuning.Slowness, s.Tuning.Law = t.Slowness, t.Law // or a tuning would be due at each decision
@@ -315,7 +322,7 @@ func (p *Past) tuned(c *Config, looks int) Tuning {
 	}
 	other := t.SLO != (sim.SLO{}) && t.SLO != c.SLO
 	if other { // what was missed by another SLO need not be missed by this one, but for what is hopeless
-		t.Missed = min(t.Missed, hopeless*t.Served)
+		t.Missed, t.Hidden = min(max(0, t.Missed-t.Hidden), hopeless*t.Served), 0
 	}
 	if replayed || t.Requests == 0 { // otherwise the next tuning looks at what was missed since t.At, by the other SLO too
 		t.SLO = c.SLO
@@ -342,14 +349,19 @@ func (p *Past) tuned(c *Config, looks int) Tuning {
 		t.Trust = p.trust(&t, mayMiss(t.hopeless(), c.Goal))
 		found := b.search(&t)
 		if p.forgets(t.At) {
-			t.Missed, t.Served = 0, 0
+			t.Missed, t.Hidden, t.Served = 0, 0, 0
 		}
 		missed, served := p.blamed(since)
-		missed += hidden * served
-		if passed := t.At - p.Last.At; found {
-			t.remember(passed, missed, served, mayMiss(t.hopeless(), c.Goal))
+		if _, of := p.missed(since); of != served { // the replay's are those of a fleet that lacked replicas
+			hidden = 0
+		}
+		hidden *= served
+		passed := t.At - p.Last.At
+		t.Hidden = t.Hidden*kept(passed) + hidden
+		if found {
+			t.remember(passed, missed+hidden, served, mayMiss(t.hopeless(), c.Goal))
 		} else { // the capacity in force is what memory made of an earlier one
-			t.count(passed, missed, served)
+			t.count(passed, missed+hidden, served)
 		}
 	}
 	if b.exhausted() {
