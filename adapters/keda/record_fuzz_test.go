@@ -42,7 +42,9 @@ func FuzzRecord(f *testing.F) {
 			require.NoError(t, err)
 			same, err := parseRecord(again, trigger.target.String())
 			require.NoError(t, err)
-			require.JSONEq(t, string(r.Loop), string(same.Loop))
+			loop, err := json.Marshal(r.Loop) // compared as text: numbers may be beyond float64
+			require.NoError(t, err)
+			require.Equal(t, string(loop), string(same.Loop))
 			r.Loop, same.Loop = nil, nil
 			require.Equal(t, r, same)
 		}
