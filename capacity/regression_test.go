@@ -590,48 +590,6 @@ func TestRegressionLessThanOneRequestHasNoMean(t *testing.T) {
 	}
 }
 
-// TestRegressionTheGuardComparesWhatIsMeasured: where a replay said that requests are hopeless, and that buckets hide all of these, so many
-// might be measured beside them: the guard did not see that every tenth request took longer than the bucket of the SLO.
-func TestRegressionTheGuardComparesWhatIsMeasured(t *testing.T) {
-	c := config()
-	c.SLO.TTFT = 50 * time.Millisecond
-	p := past(12, func(int) int32 { return 12 })
-	p.Shown = sim.SLO{TTFT: 10 * time.Second, TPOT: c.SLO.TPOT}
-	tuned := p.Tune(&c)
-	require.Greater(t, tuned.Hopeless, 0.5, "few prompts are computed in so short a time")
-	require.Greater(t, tuned.Missed, 0.5*tuned.Served, "as the replay says")
-	require.NoError(t, tuned.validate())
-
-	scaler := build(t, c, quiet{})
-	tuned.trial = someTrial() // of which twelve replicas are enough
-	s := State{Tuning: tuned}
-	for i := range 60 {
-		n := 60 * float64(i)
-		obs := observation(12, 0, 20, n, 1500, 200)
-		firsts := obs.Histogram(TTFT)
-		firsts.Bounds, firsts.Counts = []float64{0.01, 10}, []float64{0, 0.9 * n, 0.1 * n}
-		s, _ = scaler.Decide(s, start().Add(time.Duration(i)*15*time.Second), obs)
-	}
-	require.Positive(t, s.Guard)
-}
-
-// TestRegressionARecorderSaysWhatHistogramsShow: the past of a Recorder was tuned as if an SLO of 3 s were a bound of buckets at 2.5 and 5 s.
-func TestRegressionARecorderSaysWhatHistogramsShow(t *testing.T) {
-	c := config()
-	c.SLO = sim.SLO{TTFT: 3 * time.Second, TPOT: 100 * time.Millisecond}
-	r, err := NewRecorder(c)
-	require.NoError(t, err)
-	for i := range 3 {
-		n := 60 * float64(i)
-		obs := observation(4, 0, 20, n, 1500, 200)
-		firsts := obs.Histogram(TTFT)
-		firsts.Bounds, firsts.Counts = []float64{2.5, 5}, []float64{n, 0, 0}
-		require.True(t, r.See(start().Add(time.Duration(i)*15*time.Second), obs))
-	}
-	p := r.Past(100 * time.Second)
-	require.Equal(t, sim.SLO{TTFT: 5 * time.Second, TPOT: 1e6 * time.Second}, p.Shown, "the bounds of those times per token are 50 ms and 1e6 s")
-}
-
 // TestRegressionTheLargestCountHasAMean: one more than 2^53 is 2^53, so that nothing was taken for at least one request since: the mean was
 // NaN, and all replicas were asked for.
 func TestRegressionTheLargestCountHasAMean(t *testing.T) {

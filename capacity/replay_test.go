@@ -315,54 +315,6 @@ func TestOfNothingReplayedThereIsNoBias(t *testing.T) {
 	assert.InDelta(t, 1.4, factor, 0)
 }
 
-// TestRegressionMissesWithinABucketAreCounted: with an SLO of 3 s, vLLM's histograms show only which first tokens took more than 5 s. A
-// replay counted all above 3 s, so that more were missed in replays than in truth, and what reality adds to replays was not seen.
-func TestRegressionMissesWithinABucketAreCounted(t *testing.T) {
-	c := config()
-	p := past(12, func(int) int32 { return 2 })
-	b := bench{config: &c, server: c.Server, start: 100, warm: time.Minute}
-	as := func(shown sim.SLO) (truth, factor, hidden float64) {
-		b.shown = shown
-		of := b
-		requests, from, to := p.traffic(mostReplay, 1, b.warm.Seconds())
-		of.requests, of.initial = requests, p.readyAt(from)
-		of.span = time.Duration((to-from)*float64(time.Second)) + b.warm
-		truth = 1.1 * of.asItWas(&p, 1).shown // what the counters of such a fleet would show, had it missed a tenth more
-		for i := range p.Samples {
-			p.Samples[i].Late = truth * p.Samples[i].Firsts
-		}
-		factor, hidden = b.bias(&p, mostReplay, 0)
-		return truth, factor, hidden
-	}
-	all, exact, none := as(c.SLO)
-	assert.Greater(t, all, 0.05)
-	assert.Zero(t, none, "nothing is hidden where the SLO is a bound")
-	wide := sim.SLO{TTFT: 2 * c.SLO.TTFT, TPOT: 2 * c.SLO.TPOT}
-	seen, factor, hidden := as(wide)
-	assert.Less(t, seen, 0.9*all)
-	assert.Greater(t, factor, 1.0, "that reality misses more is seen though less is measured")
-	assert.Less(t, factor, exact+0.001)
-	assert.InDelta(t, all, seen+hidden, 0.1*all)
-	_, factor, hidden = as(sim.SLO{TTFT: 1000 * time.Hour, TPOT: 1000 * time.Hour})
-	assert.InDelta(t, 1, factor, 0, "nothing is measured")
-	assert.InDelta(t, all/1.1, hidden, 0.001, "replays alone say what is missed")
-	_, hidden = b.bias(&p, mostReplay, p.Samples[len(p.Samples)-1].At+60)
-	assert.Zero(t, hidden, "nothing came since then")
-}
-
-// TestWhatHistogramsShow: a time within the bucket of the SLO may have met it.
-func TestWhatHistogramsShow(t *testing.T) {
-	h := &scaling.Histogram{Bounds: []float64{0.1, 2.5, 5, 1e300}}
-	for least, want := range map[time.Duration]time.Duration{
-		100 * time.Millisecond: 100 * time.Millisecond, 101 * time.Millisecond: 2500 * time.Millisecond,
-		3 * time.Second: 5 * time.Second, 6 * time.Second: 1000 * time.Hour,
-	} {
-		assert.Equal(t, want, bound(h, least), least)
-	}
-	assert.Equal(t, 1000*time.Hour, bound(&scaling.Histogram{}, time.Second))
-	assert.Zero(t, missedBy(&sim.Outcome{TTFT: time.Hour, Total: 2 * time.Hour, Output: math.MaxInt32}, sim.SLO{TTFT: 1000 * time.Hour, TPOT: 1000 * time.Hour}))
-}
-
 // TestASearchEnds: what a tuning may take is bounded, whatever the past is, and counted with the scrapes of its replicas, by which tenants
 // take turns.
 func TestASearchEnds(t *testing.T) {
@@ -615,26 +567,4 @@ func TestRegressionFleetIsOfAllLengths(t *testing.T) {
 	for _, n := range []int{7919, 2 * 7919} {
 		require.InEpsilon(t, takes(n+1), takes(n), 0.1, "%d", n)
 	}
-}
-
-// TestRegressionWhatIsHiddenIsExcused: what a fleet without nodes missed above the bucket of the SLO was excused, but not what its replay
-// missed within: that share of the requests since was taken for missed, and remembered for hours.
-func TestRegressionWhatIsHiddenIsExcused(t *testing.T) {
-	c := config()
-	p := past(12, func(minute int) int32 {
-		if minute < 4 {
-			return 2
-		}
-		return 30
-	})
-	p.Shown = sim.SLO{TTFT: 1000 * time.Hour, TPOT: 1000 * time.Hour} // nothing is measured
-	p.Last = Tuning{At: p.Samples[0].At - 1}
-	short := p.Tune(&c)
-	require.Greater(t, short.Missed, 0.1*short.Served, "that fleet had been asked for")
-	for i := range p.Samples {
-		p.Samples[i].ExcusedOf = p.Samples[min(i, 32)].Firsts // until its queues are empty
-	}
-	excused := p.Tune(&c)
-	require.Less(t, excused.Served, 0.7*short.Served)
-	require.Zero(t, excused.Missed)
 }

@@ -1,7 +1,6 @@
 package history_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
 	"testing"
@@ -59,19 +58,8 @@ func FuzzAnswers(f *testing.F) {
 		for i := range d.Series {
 			require.LessOrEqual(t, len(d.Series[i].Values), d.Steps())
 		}
-		var file bytes.Buffer
-		require.NoError(t, d.Write(&file))
-		again, err := history.Read(bytes.NewReader(file.Bytes()))
-		require.NoError(t, err)
-		requireSame(t, d, again)
-		fleet, err := history.Reduce(d)
-		if err != nil {
-			return
-		}
-		for _, n := range fleet.Arrivals {
-			require.True(t, math.IsNaN(n) || n >= 0)
-		}
-		fleet.Points()
+		requireReadBack(t, d)
+		requireReduced(t, d)
 	})
 }
 
